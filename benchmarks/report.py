@@ -72,7 +72,7 @@ def log() -> Iterator[tuple[CrawlLog, Callable[[], int]]]:
     with TemporaryDirectory() as folder:
         path = Path(folder, "crawl.events.gz")
         run = Run("run", "visitor", "", "mybot", utc(0), utc(0))
-        file = BackgroundFile(str(path))
+        file = BackgroundFile(path)
         made = CrawlLog(run, Settings.read(ScrapySettings()), Clock(), file)
 
         def report() -> int:

@@ -12,7 +12,7 @@ from warcio.archiveiterator import ArchiveIterator
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.lines import file_of
 from scrapy_rep.protocol.paths import origin_of
-from scrapy_rep.reports.archive import Records
+from scrapy_rep.reports.archive import exchange_records, warcinfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,9 +52,8 @@ def response(
 
 def write_archive(path: Path, responses: Iterable[Exchange]) -> Path:
     """Write the archive of a crawl. Returns its path."""
-    records = Records()
-    start = records.warcinfo(path.name, 0, {"software": "scrapy-rep"})
-    path.write_bytes(start + b"".join(map(records.exchange, responses)))
+    start = warcinfo(path.name, {"software": "scrapy-rep"})
+    path.write_bytes(start + b"".join(map(exchange_records, responses)))
     return path
 
 

@@ -28,14 +28,13 @@ from scrapy_rep.reports.records import (
     Counts,
     Deciding,
     Event,
-    Gaps,
     HostPace,
     OriginReport,
     Report,
     RobotsFile,
     RuleText,
     Run,
-    Seen,
+    Statement,
     Version,
     utc,
 )
@@ -278,42 +277,19 @@ def troubled(origins: int = 15) -> Report:
     sent(made, f"{shop}/a/2", denied)
     made.delay_of = lambda _: 2.0
     origin = fetched(made, news)
-    made.final_url_disallowed(f"{news}/a", denied, dropped=True)
+    made.final_url_disallowed(f"{news}/a", denied)
     for page in range(3):
         made.clock.now += 0.4
         request = Request(f"{news}/a/mine/{page}", meta={DONT_OBEY: True})
-        made.excepted(request, _verdict(origin, request.url, made.clock.now))
-        made.sent(request, 2.0)
+        made.sent(request, 2.0, _verdict(origin, request.url, made.clock.now))
     agreed = Verdict(True, Reason.LOCAL_RULE, detail="they agreed (mail)")
     request = Request(f"{news}/a/ours", meta={ROBOTSTXT: agreed})
     made.clock.now += 2.5
-    made.excepted(request, _verdict(origin, request.url, made.clock.now))
-    made.sent(request, 2.0)
+    made.sent(request, 2.0, _verdict(origin, request.url, made.clock.now))
     other = run(id="2", ended_at=None, finish_reason=None, damage="line 7 cannot be read")
     found = report_of(made, SampleLog(other, FakeClock(START), Settings.read(ScrapySettings())))
     found.left_out.origins, found.left_out.files = 120, 3
     return msgspec.structs.replace(found, generated_at=utc(START + 3_000))
-
-
-def large(origins: int = 10_000, rules: int = 20) -> Report:
-    """Return a report of many origins. Each has a file of its own, and this many deciding rules."""
-    made = usual(origins, pages=2).report()
-    for origin in made.origins:
-        sha256 = origin.versions[-1].sha256
-        if sha256 is not None:
-            origin.deciding += [
-                Deciding(
-                    "rules",
-                    False,
-                    sha256,
-                    "*",
-                    RuleText(False, f"/private/{rule}/*", 3),
-                    dropped=1,
-                    examples=[f"{origin.origin}/private/{rule}/{page}" for page in range(5)],
-                )
-                for rule in range(rules)
-            ]
-    return made
 
 
 def hostile(texts: list[str]) -> Report:
@@ -322,16 +298,16 @@ def hostile(texts: list[str]) -> Report:
     at = utc(START)
     for number, text in enumerate(texts):
         digest = f"{number:02}{text}"
-        state = [text], text, digest, 10
+        state = text, 200, text, [text], text, digest
         made.origins.append(
             OriginReport(
                 f"https://{number}{text}",
                 f"{number}{text}",
                 text,
-                Counts(4, 1, 1, 1, 1, 3, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1, 1),
+                Counts(4, 1, 1, 1, 1, 3, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1),
                 [
-                    Version(text, text, text, at, at, 200, text, *state),
-                    Version("unreachable", text, text, at, at, 200, text, *state),
+                    Version(text, text, *state, first_at=at, last_at=at, octets=10),
+                    Version("unreachable", text, *state, first_at=at, last_at=at),
                 ],
                 deciding=[
                     Deciding(
@@ -348,15 +324,14 @@ def hostile(texts: list[str]) -> Report:
                     ),
                     Deciding(text, None, detail=text, examples=[text]),
                 ],
-                pace=[AskedPace(at, text, 1.0, 1.0)],
-                directives={text: Seen(1, 1, [text], [text])},
-                usage={text: Seen(2, 1, [text], [text], 1)},
-                terms={text: Seen(1, 1, [text], [text])},
-                licenses={text: Seen(1, 1, [text], [text])},
+                pace=AskedPace(text, 1.0, 1.0),
+                statements=[
+                    Statement(kind, text, 2, 1, 1, [text], [text])
+                    for kind in ("directive", "usage", text)
+                ],
             )
         )
-        found = Gaps(1, 1.0, 1.0)
-        made.hosts.append(HostPace(f"{number}{text}", 2, at, at, found, 1.0, 2.0, found, 1))
+        made.hosts.append(HostPace(f"{number}{text}", 2, 1, 1.0, 1.0, 1.0, 2.0, 1))
         made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
     made.totals = made.origins[0].counts
     return made

@@ -317,9 +317,7 @@ class Inputs:
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Row]:
         try:
             for found in reader.read(path, self._problem):
-                result = AccessResult.RULES  # a file that came over FTP
-                if found.status is not None:
-                    result = access_result(found.status, StatusPolicy(), conditional=True)
+                result = access_result(found.status, StatusPolicy(), conditional=True)
                 body = found.body if result is AccessResult.RULES else None
                 yield row_of(found.origin, body, found.status, result, found.time)
         except OSError as error:

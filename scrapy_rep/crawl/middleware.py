@@ -301,30 +301,19 @@ class RobotsTxtMiddleware(FrontierOwner):
         if self.events is not None and response is None:
             self.events.dropped(url, verdict)
         elif self.events is not None:
-            self.events.final_url_disallowed(url, verdict, dropped=True)
+            self.events.final_url_disallowed(url, verdict)
         self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
-
-    def _log_exception(self, request: Request) -> None:
-        """Tell the report what the robots.txt in memory says about a request that starts anyway."""
-        if self.events is None:
-            return
-        tokens = self.policies.tokens(request)
-        verdict = self.policies.known_site_verdict(request.url, tokens)
-        if verdict is not None:
-            self.events.excepted(request, verdict)
 
     def _record_exception(self, request: Request) -> None:
         """Count and log a request that starts because it is exempt, or a local rule allows it."""
         if request.meta.get(DONT_OBEY):
             if not request.meta.get(IS_ROBOTSTXT_REQUEST):
                 self._stats.inc_value("robotstxt/exempt_count")
-                self._log_exception(request)
             return
         verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
         if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/allowed")
-            self._log_exception(request)
             logger.debug(
                 "Allowed by a local rule: %(request)s (%(verdict)s)",
                 {"request": request, "verdict": verdict},
@@ -426,7 +415,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Record that the spider gets a disallowed page. Warn once in a crawl."""
         if self.events is not None:
-            self.events.final_url_disallowed(response.url, verdict, dropped=False)
+            self.events.final_url_disallowed(response.url, verdict)
         if self._has_warned_of_final_url:
             return
         self._has_warned_of_final_url = True
@@ -445,9 +434,14 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_send(self, request: Request) -> None:
         """Log that a download handler gets a request."""
-        key = origin_of(request.url)
-        if self.events is not None:
-            self.events.sent(request, 0 if key is None else self.frontier.delay(host_of(key)))
+        if self.events is None:
+            return
+        key, meta, broken = origin_of(request.url), request.meta, None
+        if meta.get(DONT_OBEY) or getattr(meta.get(ROBOTSTXT), "reason", None) is Reason.LOCAL_RULE:
+            tokens = self.policies.tokens(request)
+            broken = self.policies.known_site_verdict(request.url, tokens)
+        delay = 0 if key is None else self.frontier.delay(host_of(key))
+        self.events.sent(request, delay, broken)
 
     def _on_answer(self, response: Response, request: Request) -> None:
         """Note what a site has answered, before other middlewares retry the request."""

@@ -34,46 +34,42 @@ def open_event_log(
     """
     if not settings.report:
         return None
-    try:
-        open_log = load_object("scrapy_rep.reports.crawl_report.CrawlReport")
-    except ModuleNotFoundError as error:
-        raise SettingError(
-            f"REP_REPORT needs the package {error.name}: pip install scrapy-rep[report]"
-        ) from None
-    log: CrawlLog = open_log(crawler, settings, clock, archive)
+    value, arguments = ", ".join(settings.report), (crawler, settings, clock, archive)
+    log: CrawlLog = _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments)
     return log
 
 
 def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive | None:
     """Open the archive of a crawl; None without REP_ARCHIVE.
 
-    Raises :class:`SettingError` for a file that cannot be used, and if warcio is not installed.
+    Raises :class:`SettingError` for a file that cannot be made, and if warcio is not installed.
     """
     if settings.archive is None:
         return None
-    try:
-        archive_type = load_object("scrapy_rep.reports.archive.Archive")
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "warcio":
-            raise
-        raise SettingError(
-            f"REP_ARCHIVE is {settings.archive!r}, which needs the package warcio: "
-            "pip install warcio"
-        ) from None
     spider = crawler.spider or crawler.spidercls
-    path = path_of("REP_ARCHIVE", settings.archive, spider, clock.time())
-    assert crawler.stats is not None
-    try:
-        archive: Archive = archive_type(path, spider.name, settings, crawler.stats, clock)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror or error) if isinstance(error, OSError) else error
-        raise SettingError(
-            f"REP_ARCHIVE is {settings.archive!r}, which cannot be used: {path}: {reason}"
-        ) from None
+    path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
+    arguments = path, spider.name, settings, crawler.stats, clock
+    archive: Archive = _opened("REP_ARCHIVE", settings.archive, "archive.Archive", *arguments)
     crawler.signals.connect(archive.start, signal=signals.spider_opened)
     if not settings.report:
         crawler.signals.connect(archive.close, signal=signals.spider_closed)
     return archive
+
+
+def _opened(setting: str, value: str, name: str, *arguments: object) -> Any:
+    """Return an object of a class in reports/. Raises :class:`SettingError`."""
+    try:
+        return load_object(f"scrapy_rep.reports.{name}")(*arguments)
+    except SettingError:
+        raise
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        problem = f"it needs the package {package}: pip install {package}"
+    except OSError as error:
+        problem = f"{error.filename} cannot be written: {error.strerror or error}"
+    except ValueError as error:  # a NUL in the path
+        problem = f"it cannot be written: {error}"
+    raise SettingError(f"{setting} is {value!r}: {problem}")
 
 
 def user_agent_text(settings: Settings) -> str:
@@ -84,7 +80,7 @@ def user_agent_text(settings: Settings) -> str:
     return agent if isinstance(agent, str) else ", ".join(agent)
 
 
-def path_of(setting: str, template: str, spider: object, now: float) -> str:
+def path_from(setting: str, template: str, spider: object, now: float) -> str:
     """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
 
     ``%(pid)s`` is the number of the process. Raises :class:`SettingError`.

@@ -17,7 +17,7 @@ from ..protocol.verdict import NO_MATCH, Reason
 from .records import EMPTY, EXEMPT, REDIRECT_LOOP, UNCHECKED
 
 if TYPE_CHECKING:
-    from .records import Deciding, HostPace, OriginReport, Report, Run
+    from .records import Deciding, HostPace, OriginReport, Report
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",
@@ -67,17 +67,8 @@ STATES = {
     "unreachable": ("Unreachable", "bad"),
     "unknown": ("Not fetched", "plain"),
 }
-"""What each state of a robots.txt is called, and its kind, in the order of charts."""
-
-
-def state_text(state: str) -> str:
-    """Return what a state is called. A later version may have others."""
-    return STATES.get(state, (state, ""))[0]
-
-
-def state_kind(state: str) -> str:
-    """Return the kind of a state: good, warn, bad or plain."""
-    return STATES.get(state, ("", "plain"))[1]
+"""What each state of a robots.txt is called, and its kind, in the order of charts. A later version
+may have others."""
 
 
 def states(report: Report) -> list[tuple[str, int]]:
@@ -129,26 +120,17 @@ class Pace(NamedTuple):
     of the smallest gap to the delay."""
     unasked: list[HostPace]
     """The hosts without a delay and with at least one gap, fastest first."""
-    gaps: int
-    """The gaps while a delay applied."""
     too_short: int
-    """Those of them that were shorter than the delay."""
+    """The gaps that were shorter than the delay."""
 
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-    asked = [host for host in report.hosts if host.shortest_delay and host.paced_gaps.count]
-    asked.sort(
-        key=lambda host: round((host.paced_gaps.smallest or 0) / (host.shortest_delay or 1), 3)
-    )
-    unasked = [host for host in report.hosts if not host.shortest_delay and host.gaps.count]
-    unasked.sort(key=lambda host: host.gaps.smallest or 0)
-    return Pace(
-        asked,
-        unasked,
-        sum(host.paced_gaps.count for host in report.hosts),
-        sum(host.too_short for host in report.hosts),
-    )
+    asked = [host for host in report.hosts if host.shortest_delay and host.gaps]
+    asked.sort(key=lambda host: round((host.smallest_gap or 0) / (host.shortest_delay or 1), 3))
+    unasked = [host for host in report.hosts if not host.shortest_delay and host.gaps]
+    unasked.sort(key=lambda host: host.smallest_gap or 0)
+    return Pace(asked, unasked, sum(host.too_short for host in asked))
 
 
 def unreachable(report: Report) -> list[OriginReport]:
@@ -157,52 +139,14 @@ def unreachable(report: Report) -> list[OriginReport]:
     return sorted(found, key=lambda origin: (-origin.counts.dropped, origin.origin))
 
 
-class Rule(NamedTuple):
-    """A rule or another reason, and the requests of all origins that it decided."""
-
-    text: str
-    is_rule: bool
-    """Whether the text is a rule as it is written. Otherwise it says what a reason means."""
-    allowed: bool | None
-    requests: int
-    origins: int
-
-
-def frequent(report: Report) -> list[Rule]:
-    """Return what decided requests, most requests first. Of several origins, a rule is one."""
-    requests: dict[tuple[str, bool, bool | None], int] = {}
-    origins: dict[tuple[str, bool, bool | None], set[str]] = {}
-    for origin in report.origins:
-        for deciding in origin.deciding:
-            key = deciding_text(deciding), is_rule(deciding), deciding.allowed
-            requests[key] = requests.get(key, 0) + deciding.requests
-            origins.setdefault(key, set()).add(origin.origin)
-    rules = [Rule(*key, number, len(origins[key])) for key, number in requests.items()]
-    return sorted(rules, key=lambda rule: (-rule.requests, rule.text))
-
-
 # Best practice
 
-SETTINGS = (
-    "USER_AGENT",
-    "AUTOTHROTTLE_ENABLED",
-    "CONCURRENT_REQUESTS_PER_DOMAIN",
-    "DEPTH_LIMIT",
-    "DOWNLOAD_DELAY",
-    "DUPEFILTER_CLASS",
-    "HTTPCACHE_ENABLED",
-    "HTTPCACHE_POLICY",
-)
+SETTINGS = ("USER_AGENT", "HTTPCACHE_ENABLED", "HTTPCACHE_POLICY")
 """The settings of Scrapy on which the judgment depends."""
 
 # The lookbehind lets a mail address begin only where a word begins, so that a search is linear.
 _CONTACT = re.compile(r"https?://[^\s/]+\.[^\s);,]+|(?<![^\s@])[^\s@]+@[^\s@]+\.[^\s@);,]+")
 _DEFAULT_USER_AGENT = re.compile(r"Scrapy/\S+ \(\+https://scrapy\.org\)")
-
-
-def is_on(run: Run, name: str) -> bool:
-    """Whether a setting of Scrapy is true."""
-    return run.scrapy_settings.get(name, "").lower() in {"true", "1", "yes", "on"}
 
 
 def user_agents(report: Report) -> dict[str, str]:
@@ -233,24 +177,17 @@ def judged(report: Report) -> dict[str, bool | None]:
     is_shown = all(run.sent_is_known for run in runs)
     methods = downloads(report, "request_method_count/").keys()
     caches = all(
-        is_on(run, "HTTPCACHE_ENABLED")
+        run.scrapy_settings.get("HTTPCACHE_ENABLED", "").lower() in {"true", "1"}
         and run.scrapy_settings.get("HTTPCACHE_POLICY", "").endswith("RFC2616Policy")
         for run in runs
     )
-    drops = all(
-        run.settings.get(name) == repr("drop")
-        for name in ("REP_NOINDEX", "REP_NOFOLLOW")
-        for run in runs
-    )
+    is_off = {name for run in runs for name, value in run.settings.items() if value == "False"}
     return {
         "rules": {Obedience.DISALLOWED: False, Obedience.OBEYED: True}.get(obedience(report)),
-        "directives": drops or None,
         "user agent": is_identified and (has_header or None),
+        "backoff": "REP_BACKOFF" not in is_off,
         "speed": False if kept.too_short else (bool(kept.asked) and is_shown) or None,
-        "robots.txt cache": all(
-            run.settings.get("REP_CONDITIONAL_GET") != repr(False) for run in runs
-        ),
-        "page cache": caches or None,
-        "backoff": all(run.settings.get("REP_BACKOFF") != repr(False) for run in runs),
         "methods": methods <= {"GET", "HEAD"} if methods else None,
+        "robots.txt cache": "REP_CONDITIONAL_GET" not in is_off,
+        "page cache": caches or None,
     }

@@ -2,46 +2,59 @@
 
 Each crawl has a file of its own, in which each record is a gzip member. A thread writes, so that a
 slow or full disk does not delay the crawl. What is lost is counted, and the first loss is logged.
-:mod:`~scrapy_rep.reports.archive_reader` reads an archive.
 
 The block of a record is the message as it was on the wire, as far as Scrapy's download handlers
 report it. They do not report the reason phrase and the spelling of header names, and they remove
 the transfer coding. docs/usage/archive.md lists what these records have in place of them.
 
-The conventions for what WARC 1.1 does not define are those of other crawlers: HTTP/2 messages in
-the form of HTTP/1.1, with WARC-Protocol (a proposal of the IIPC that Common Crawl and Browsertrix
-follow), and X-Crawler-Transfer-Encoding in place of a Transfer-Encoding that was removed (Apache
-Nutch, StormCrawler).
+:func:`read` reads an archive, or another WARC file with robots.txt files, such as those of Common
+Crawl. The memory that this uses is limited, for any file.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
+import zlib
 from datetime import datetime, timezone
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.metadata import version
 from io import BytesIO
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import scrapy
-from warcio.statusandheaders import StatusAndHeaders, StatusAndHeadersParser
+from warcio.bufferedreaders import ChunkedDataReader
+from warcio.exceptions import ArchiveLoadFailed
+from warcio.limitreader import LimitReader
+from warcio.recordloader import ArcWarcRecordLoader
+from warcio.statusandheaders import (
+    StatusAndHeaders,
+    StatusAndHeadersParser,
+    StatusAndHeadersParserException,
+)
+from warcio.timeutils import iso_date_to_datetime
 from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
 from ..crawl.recording import user_agent_text
+from ..fetch.body_reader import WIRE_LIMIT, BodyReader
 from ..logs import get_logger
-from ..protocol.lines import file_of
+from ..protocol.lines import SIZE_LIMIT, file_of
+from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
+from ..protocol.printable import printable
 from ..settings import changed_settings
-from .archive_reader import DIGEST_FIELD, ORIGIN_FIELD
 from .background_file import BackgroundFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+    from typing import BinaryIO
 
     from scrapy.statscollectors import StatsCollector
 
@@ -50,6 +63,13 @@ if TYPE_CHECKING:
     from ..settings import Settings
 
 logger = get_logger(__name__)
+
+ORIGIN_FIELD = "X-Robots-Txt-Origin"
+"""The origin whose robots.txt was requested. After a redirect, the URL is of another origin."""
+
+DIGEST_FIELD = "X-Robots-Txt-Digest"
+"""The digest of the decoded file, up to the size limit, as stores and reports have it. The
+WARC-Payload-Digest is that of the body with its content coding."""
 
 EXCHANGE_OVERHEAD = 4096
 """The bytes that an exchange counts in addition to its bodies."""
@@ -61,9 +81,6 @@ HIDDEN = b"***"
 
 _SECRET = re.compile(rb"auth|cookie|key|password|secret|signature|token", re.IGNORECASE)
 _LINE_BREAK = re.compile(rb"[\r\n]+")
-
-_PROTOCOLS = {"h2": "h2", "http/2": "h2", "http/2.0": "h2", "http/3": "h3", "h3": "h3"}
-_HTTP_1 = ("http/1.0", "http/1.1")
 
 
 class Archive:
@@ -78,19 +95,20 @@ class Archive:
         self._stats = stats
         self._clock = clock
         self._info = _info(spider, settings)
-        self._records = Records()
-        self.file = BackgroundFile(path)
+        self.file = BackgroundFile(Path(path))
         self._has_logged = False
 
     def start(self) -> None:
         """Add the record that describes the crawl."""
-        at, name = self._clock.time(), os.path.basename(self.file.path)
-        self.file.append(0, lambda: self._records.warcinfo(name, at, self._info), records=0)
+        name = os.path.basename(self.file.path)
+        self.file.append(0, lambda: warcinfo(name, self._info), records=0)
 
     def record(self, exchange: Exchange) -> None:
         """Add a request and its response. This neither blocks nor raises."""
+        if not exchange.url.startswith("http"):  # FTP has no messages
+            return
         octets = EXCHANGE_OVERHEAD + len(exchange.body) + len(exchange.file or b"")
-        self.file.append(octets, lambda: self._records.exchange(exchange))
+        self.file.append(octets, lambda: exchange_records(exchange))
         self._report()
 
     async def close(self) -> None:
@@ -121,9 +139,6 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
             f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
         ),
         "format": "WARC File Format 1.1",
-        "conformsTo": (
-            "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
-        ),
         "robots": "RFC 9309",
         "http-header-user-agent": user_agent_text(settings),
         "isPartOf": spider,
@@ -139,103 +154,71 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
     }
 
 
-# Records
+# Writing
 
 
-class Records:
-    """Makes the records of a file, each as a gzip member. The first one describes the crawl."""
+def warcinfo(filename: str, fields: Mapping[str, str]) -> bytes:
+    """Return the first record of an archive, which describes the crawl."""
+    writer = _Writer()
+    lines = {name: " ".join(value.split()) for name, value in fields.items()}
+    writer.write_record(writer.create_warcinfo_record(" ".join(filename.split()), lines))
+    return writer.octets()
 
-    def __init__(self) -> None:
-        self._warcinfo_id = _Writer.make_id()
 
-    def warcinfo(self, filename: str, at: float, fields: Mapping[str, str]) -> bytes:
-        """Return the record that describes a crawl. ``at`` is in seconds since 1970."""
-        lines = (f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items())
-        headers = {
-            "WARC-Record-ID": self._warcinfo_id,
-            "WARC-Date": _date(at),
-            "WARC-Filename": " ".join(filename.split()).encode("utf-8", "replace").decode(),
-        }
-        block = "".join(lines).encode("utf-8", "replace")
-        return _Writer().octets("warcinfo", headers, None, block)
-
-    def exchange(self, exchange: Exchange) -> bytes:
-        """Return the records of a response and of its request, in this order."""
-        common = {
-            "WARC-Date": _date(exchange.sent_at),
-            "WARC-Target-URI": exchange.url,
-            "WARC-Warcinfo-ID": self._warcinfo_id,
-            ORIGIN_FIELD: exchange.origin,
-        }
-        if exchange.ip_address is not None and not exchange.by_proxy:
-            common["WARC-IP-Address"] = str(exchange.ip_address)
-        if protocol := _protocol(exchange):
-            common["WARC-Protocol"] = protocol
-        headers = {"WARC-Record-ID": _Writer.make_id(), **common}
-        writer, body = _Writer(), exchange.body
-        if exchange.truncated is not None:
-            headers["WARC-Truncated"] = str(exchange.truncated)
-        if exchange.file is not None and 200 <= exchange.status <= 299:
-            headers[DIGEST_FIELD] = f"sha256:{sha256(file_of(exchange.file)).hexdigest()}"
-        if not exchange.url.startswith("http"):  # FTP has no messages (WARC 1.1 §6.4)
-            if exchange.status != 200:
-                return b""
-            headers["Content-Type"] = "text/plain"
-            return writer.octets("resource", headers, None, body)
-        kind = "response"
-        if exchange.status == 304 and exchange.copy_sha256 is not None:
-            kind, body = "revisit", b""
-            headers["WARC-Profile"] = NOT_MODIFIED_PROFILE
-            headers["WARC-Refers-To-Target-URI"] = exchange.url
-            headers[DIGEST_FIELD] = f"sha256:{exchange.copy_sha256}"
-        common["WARC-Concurrent-To"] = headers["WARC-Record-ID"]
-        writer.octets(kind, headers, _response_head(exchange), body)
-        return writer.octets("request", common, _request_head(exchange), b"")
+def exchange_records(exchange: Exchange) -> bytes:
+    """Return the records of a response and of its request, in this order."""
+    date = datetime.fromtimestamp(exchange.sent_at, timezone.utc)
+    common = {
+        "WARC-Date": f"{date:%Y-%m-%dT%H:%M:%S.%fZ}",
+        "WARC-Target-URI": exchange.url,
+        ORIGIN_FIELD: exchange.origin,
+    }
+    if exchange.ip_address is not None and not exchange.by_proxy:
+        common["WARC-IP-Address"] = str(exchange.ip_address)
+    headers, kind, body = dict(common), "response", exchange.body
+    if exchange.truncated is not None:
+        headers["WARC-Truncated"] = str(exchange.truncated)
+    if exchange.file is not None and 200 <= exchange.status <= 299:
+        headers[DIGEST_FIELD] = f"sha256:{sha256(file_of(exchange.file)).hexdigest()}"
+    if exchange.status == 304 and exchange.copy_sha256 is not None:
+        kind, body = "revisit", b""
+        headers["WARC-Profile"] = NOT_MODIFIED_PROFILE
+        headers["WARC-Refers-To-Target-URI"] = exchange.url
+        headers[DIGEST_FIELD] = f"sha256:{exchange.copy_sha256}"
+    writer = _Writer()
+    common["WARC-Concurrent-To"] = writer.add(kind, headers, _response_head(exchange), body)
+    writer.add("request", common, _request_head(exchange), b"")
+    return writer.octets()
 
 
 def _response_head(exchange: Exchange) -> bytes:
-    version = b"HTTP/1.0" if _protocol(exchange) == "http/1.0" else b"HTTP/1.1"
     try:
         phrase = HTTPStatus(exchange.status).phrase
     except ValueError:
         phrase = ""
-    line = b"%b %d %b" % (version, exchange.status, phrase.encode())
     fields = (
         (b"X-Crawler-" + name if name.lower() == b"transfer-encoding" else name, value)
         for name, value in exchange.response_fields
     )
-    return _head(line, fields)
+    return _head(f"HTTP/1.1 {exchange.status} {phrase}", fields)
 
 
 def _request_head(exchange: Exchange) -> bytes:
     parts = urlsplit(exchange.url)
     target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-    if exchange.by_proxy and parts.scheme == "http":  # RFC 9112 §3.2.2: the absolute form
-        target = parts._replace(fragment="").geturl()
-    line = f"{exchange.method} {target} HTTP/1.1".encode("utf-8", "replace")
     fields = [
         (name, HIDDEN if _SECRET.search(name) else value) for name, value in exchange.request_fields
     ]
     if not any(name.lower() == b"host" for name, _ in fields):
         host = parts.netloc.rpartition("@")[2]
         fields.append((b"Host", host.encode("utf-8", "replace")))
-    return _head(line, fields)
+    return _head(f"{exchange.method} {target} HTTP/1.1", fields)
 
 
-def _head(line: bytes, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
+def _head(line: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     # A download handler splits the lines. If a value has a line break, another component set it.
-    lines = [line, *(name + b": " + value for name, value in fields)]
+    lines = [line.encode("utf-8", "replace"), *(name + b": " + value for name, value in fields)]
     return b"".join(_LINE_BREAK.sub(b" ", line) + b"\r\n" for line in lines) + b"\r\n"
-
-
-def _protocol(exchange: Exchange) -> str | None:
-    protocol = (exchange.protocol or "").lower()
-    return _PROTOCOLS.get(protocol, protocol if protocol in _HTTP_1 else None)
-
-
-def _date(at: float) -> str:
-    date = datetime.fromtimestamp(at, timezone.utc)
-    return date.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class _Head(StatusAndHeaders):  # type: ignore[misc, unused-ignore] # warcio has no types
@@ -250,37 +233,214 @@ class _Head(StatusAndHeaders):  # type: ignore[misc, unused-ignore] # warcio has
         self.headers_buff = self._octets
 
 
-class _SHA256(Digester):  # type: ignore[misc, unused-ignore]
-    """A digest in the form that stores and reports have."""
-
-    def __init__(self) -> None:
-        super().__init__("sha256")
-
-    def __str__(self) -> str:
-        return f"sha256:{self.digester.hexdigest()}"
-
-
 class _Writer(WARCWriter):  # type: ignore[misc, unused-ignore]
     """Writes records to memory. warcio adds the digests, the length and the media type."""
 
-    make_id = staticmethod(StatusAndHeadersParser.make_warc_id)
-    _create_digester = _SHA256
+    _create_digester = staticmethod(partial(Digester, "sha256"))
 
     def __init__(self) -> None:
         super().__init__(BytesIO(), gzip=True, warc_version="1.1")
 
-    def octets(
-        self, kind: str, headers: Mapping[str, str], head: bytes | None, body: bytes
-    ) -> bytes:
-        """Add a record. Returns all records."""
+    def add(self, kind: str, headers: dict[str, str], head: bytes, body: bytes) -> str:
+        """Add a record. Returns its identifier."""
         record = self.create_warc_record(
             "",
             kind,
             payload=BytesIO(body),
             length=len(body),
-            warc_headers_dict=dict(headers),
-            http_headers=None if head is None else _Head(head),
+            warc_headers_dict=headers,
+            http_headers=_Head(head),
         )
         self.write_record(record)
+        identifier: str = record.rec_headers.get_header("WARC-Record-ID")
+        return identifier
+
+    def octets(self) -> bytes:
+        """Return all records."""
         octets: bytes = self.out.getvalue()
         return octets
+
+
+# Reading
+
+RECORD_LIMIT = 1 << 22
+"""The bytes of a record that are kept. A longer body of a robots.txt is of no use."""
+
+MAX_HEADER = 1 << 16
+"""The bytes of the header of a record."""
+
+PIECE = 1 << 12
+"""The bytes that are inflated or skipped at once. Inflated, they are a thousand times as many."""
+
+UNREADABLE = (
+    ArchiveLoadFailed,
+    StatusAndHeadersParserException,
+    AttributeError,  # a header that is missing
+    EOFError,
+    TypeError,
+    ValueError,
+    gzip.BadGzipFile,
+    zlib.error,
+)
+"""What is raised for a record that cannot be read."""
+
+_STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
+_HTTP = StatusAndHeadersParser([], verify=False)
+
+
+class ArchivedRobotsTxt(NamedTuple):
+    """A response to a request for a robots.txt. Redirects are responses of their own."""
+
+    url: str
+    origin: str
+    """The origin whose robots.txt was requested. After a redirect, ``url`` is of another origin."""
+    time: float
+    """When the request was sent, in seconds since 1970."""
+    status: int
+    body: bytes | None
+    """The file, decoded, up to the size limit and one byte. None for a 304 and if the body is cut
+    off or cannot be decoded."""
+    sha256: str | None
+    """The SHA-256 of the file, as a store has it. For a 304, that of the copy that is still valid.
+    """
+    truncated: str | None
+    """Why the end of the body is missing: the value of WARC-Truncated."""
+
+
+class ArchiveProblem(NamedTuple):
+    """A record of an archive that cannot be read, or the damaged end of the file."""
+
+    path: str
+    offset: int
+    """Where the record starts, in the bytes that are not compressed."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: no readable record at offset {self.offset}: {self.reason}"
+
+
+def read(
+    path: str | Path,
+    on_problem: Callable[[ArchiveProblem], object],
+    *,
+    origins: Container[str] | None = None,
+) -> Iterator[ArchivedRobotsTxt]:
+    """Yield the responses to requests for robots.txt files in a WARC file, in their order.
+
+    ``on_problem`` is called for each record that cannot be read. The end of a file that is damaged
+    is not read.
+    ``origins``: yield only those of these origins. The bodies of others are not decoded. Raises
+    OSError.
+    """
+    offset = 0
+
+    def report(error: Exception) -> None:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        on_problem(ArchiveProblem(str(path), offset, printable(reason)))
+
+    with open(path, "rb") as file:
+        stream, loader = _Stream(file), ArcWarcRecordLoader()
+        try:
+            while line := stream.first_line():
+                offset = stream.tell() - len(line)
+                record = loader.parse_record_stream(stream, line, "warc", no_record_parse=True)
+                problem, found = None, None
+                try:
+                    found = _archived(record, origins)
+                except UNREADABLE as error:
+                    problem = error
+                while record.raw_stream.read(PIECE):
+                    pass
+                if not isinstance(record.raw_stream, LimitReader) or record.raw_stream.limit:
+                    raise ArchiveLoadFailed("the file ends before the record does")
+                if problem is not None:
+                    report(problem)
+                elif found is not None:
+                    yield found
+        except UNREADABLE as error:
+            report(error)
+
+
+class _Stream:
+    """The bytes of a WARC file, inflated. The header of a record has a limit."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        is_compressed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        self._file: Any = gzip.GzipFile(fileobj=file) if is_compressed else file
+        self.read, self.tell = self._file.read, self._file.tell
+        self._room = 0
+
+    def first_line(self) -> bytes:
+        """Return the first line of the next record. It is empty at the end of the file."""
+        line = b"\n"
+        while line.isspace():
+            self._room = MAX_HEADER
+            line = self.readline()
+        return line
+
+    def readline(self) -> bytes:
+        """Return the next line. Called by warcio for each line of a header."""
+        line: bytes = self._file.readline(MAX_HEADER)
+        self._room -= len(line)
+        if self._room < 0:
+            raise ArchiveLoadFailed("the header of a record is too long")
+        return line
+
+
+def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt | None:
+    """Return what a record contains; None if it is not of a robots.txt of one of the origins."""
+    headers = record.rec_headers
+    url = headers.get_header("WARC-Target-URI") or ""
+    origin = headers.get_header(ORIGIN_FIELD)
+    if record.rec_type not in ("response", "revisit") or not url:
+        return None
+    if origin is None:
+        origin = origin_of(url)
+        if origin is None or path_of(url) != ROBOTS_TXT:
+            return None
+    if origins is not None and origin not in origins:
+        return None
+    block = _beginning(record.raw_stream, RECORD_LIMIT)
+    stream = BytesIO(block)
+    if not block:
+        raise ValueError("there is no HTTP message")
+    http = _HTTP.parse(stream)
+    if _STATUS.fullmatch(http.get_statuscode()) is None:
+        raise ValueError("the status code is not valid")
+    at = iso_date_to_datetime(headers.get_header("WARC-Date")).replace(tzinfo=timezone.utc)
+    digest = headers.get_header(DIGEST_FIELD) or ""
+    truncated = headers.get_header("WARC-Truncated")
+    is_revisit = record.rec_type == "revisit"
+    return ArchivedRobotsTxt(
+        url,
+        origin,
+        at.timestamp(),
+        int(http.get_statuscode()),
+        None if is_revisit else _file(stream, http, truncated),
+        digest.removeprefix("sha256:") or None,
+        truncated,
+    )
+
+
+def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
+    """Return the decoded body, as the crawl read it."""
+    codings = [value for name, value in http.headers if name.lower() == "content-encoding"]
+    coding = ",".join(codings).strip().lower()
+    if http.get_header("Transfer-Encoding", "").strip().lower() == "chunked":
+        stream = ChunkedDataReader(stream)
+    reader = BodyReader(coding.encode("latin-1", "replace"))
+    if not reader.is_supported:
+        return None
+    reader.feed(_beginning(stream, WIRE_LIMIT))
+    body = reader.body
+    if body is None or (truncated is not None and len(body) <= SIZE_LIMIT):
+        return None
+    return file_of(body)
+
+
+def _beginning(stream: Any, limit: int) -> bytes:
+    data = b""
+    while len(data) < limit and (piece := stream.read(limit - len(data))):
+        data += piece
+    return data

@@ -6,7 +6,6 @@ One thread writes. A part that the disk does not take is lost, and the file is a
 from __future__ import annotations
 
 import os
-import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from ..frontier.clock import Clock
 
@@ -27,29 +27,20 @@ CLOSE_TIMEOUT = 30.0
 
 POLL_INTERVAL = 0.02
 
-MAX_FILES = 1_000
-"""Files of one name, which differ by their number."""
-
 _write = os.write
 
-_NAME = re.compile(r"(.*?)((?:\.[A-Za-z]{2,6}){0,2})", re.DOTALL)
-"""The name of a file, and its suffixes."""
 
-
-def _new_file(path: str) -> tuple[int, str]:
+def _new_file(path: Path) -> tuple[int, str]:
     """Create a file. Returns its descriptor and its path, which may have a number."""
-    folder, name = os.path.split(path)
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    found = _NAME.fullmatch(name)
-    assert found is not None
+    path.parent.mkdir(parents=True, exist_ok=True)
+    suffix = "".join(path.suffixes[-2:])
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    for number in range(1, MAX_FILES):
-        numbered = name if number == 1 else f"{found[1]}-{number}{found[2]}"
+    number, numbered = 1, path
+    while True:
         with suppress(FileExistsError):
-            path = os.path.join(folder, numbered)
-            return os.open(path, flags, 0o666), path
-    raise FileExistsError(f"there are {MAX_FILES - 1} files of this name already")
+            return os.open(numbered, flags, 0o666), str(numbered)
+        number += 1
+        numbered = path.with_name(f"{path.name.removesuffix(suffix)}-{number}{suffix}")
 
 
 class BackgroundFile:
@@ -59,7 +50,7 @@ class BackgroundFile:
     number.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: Path) -> None:
         self._file, self.path = _new_file(path)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-file")
         self._digest = sha256()

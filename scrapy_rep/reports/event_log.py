@@ -1,31 +1,49 @@
-"""The events of a crawl (REP_REPORT), as lines of a file.
+"""The events of a crawl (REP_REPORT), as lines of a file, and the report of them.
 
 The methods of :class:`CrawlLog` run for each request, so they only make a line. Nothing is counted
-while the crawl runs: ``reading`` makes the report from the file.
+while the crawl runs: when the spider closes, :class:`CrawlReport` has ``reading`` make the report.
+A failure to write is logged once, and the crawl continues.
 """
 
 from __future__ import annotations
 
 import gzip
+import os
 import re
-from collections import OrderedDict
 from dataclasses import asdict
 from datetime import datetime
+from errno import EACCES, EISDIR
 from hashlib import sha256
+from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakSet
 
 import msgspec
+import scrapy
+from scrapy import signals
+from scrapy.utils.asyncio import create_looping_call
 
+from .. import __version__
+from ..atomic_write import write_atomically
+from ..crawl.recording import path_from, user_agent_text
+from ..exceptions import SettingError
+from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES
 from ..protocol.access import AccessResult, Unreachable
+from ..protocol.agents import product_tokens
 from ..protocol.paths import origin_of, path_of
-from ..protocol.printable import cut, without_credentials
+from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
+from ..settings import changed_settings, scrapy_settings
+from .answers import SETTINGS
+from .background_file import BackgroundFile
+from .reading import read_reports
 from .records import (
     ALLOWED_ANYWAY,
     EMPTY,
@@ -44,6 +62,7 @@ from .records import (
     RequestEvent,
     Run,
     RunEvent,
+    json_text,
     utc,
 )
 
@@ -51,30 +70,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from scrapy import Request
+    from scrapy.crawler import Crawler
 
     from ..frontier.clock import Clock
     from ..pages.directives import PageDirectives
     from ..protocol.access import FetchResult
     from ..settings import Settings
-    from .background_file import BackgroundFile
+    from .archive import Archive
+    from .records import Report
+
+logger = get_logger(__name__)
 
 BUFFER_SIZE = 1 << 16
 """Bytes of lines that are written at once. Fewer are written after some seconds."""
 
 KNOWN_FILES = 10_000
-"""The robots.txt files that are known to be in the log. A file beyond them may be in it twice."""
+"""The robots.txt files that are known to be in the log. Beyond them, it may have a file twice."""
 
 COMPRESSION = 1
 """The level of gzip. Six makes the files smaller by an eighth, and takes twice the time."""
 
-
-_WITHOUT_HOST = frozenset({"dropped", "final-url", "final-url-dropped"})
+_WITHOUT_HOST = frozenset({"dropped", "final-url"})
 """The events of URLs that have no valid host."""
 
 _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation"})
 """The fields of page directives that are no directives, or are logged otherwise."""
 
 _USERINFO = re.compile("//[^/?#]*@")
+
+LOG_SUFFIX = ".events.gz"
+
+WRITE_INTERVAL = 5.0
+"""Seconds between two writes of the event log. A process that is killed loses what happened since
+the last one."""
+
+REPORT_TIMEOUT = 600.0
+"""Seconds that the spider waits at most for the report before it closes. The process ends only when
+the thread of the file does. A report of a million requests takes about ten."""
+
+DOWNLOAD_STATS = (
+    "downloader/request_method_count/",
+    "downloader/response_status_count/",
+)
+"""The stats of Scrapy that the report has, by the start of their names."""
+
+MAX_DOWNLOAD_STATS = 100
+"""How many of them the report has at most. A site chooses its statuses."""
+
+MAX_MESSAGE = 500
+"""Characters of a message about a file that cannot be read."""
 
 
 class CrawlLog:
@@ -94,9 +138,7 @@ class CrawlLog:
         self._size = 0
         self._sent: WeakSet[Request] = WeakSet()
         """The requests that were sent and have not ended."""
-        self._excepted: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
-        """What the robots.txt says about requests that start as exceptions."""
-        self._known_files: OrderedDict[str, int] = OrderedDict()
+        self._known_files: set[str] = set()
         self._add(RunEvent(run))
 
     def flush(self) -> None:
@@ -131,19 +173,17 @@ class CrawlLog:
 
     # Requests.
 
-    def excepted(self, request: Request, verdict: Verdict) -> None:
-        """Note what the robots.txt says about a request that starts as an exception."""
-        self._excepted[request] = verdict
+    def sent(self, request: Request, delay: float, broken: Verdict | None = None) -> None:
+        """Log a request that a download handler gets.
 
-    def sent(self, request: Request, delay: float) -> None:
-        """Log a request that a download handler gets."""
+        ``broken``: what the robots.txt in memory says about an exception.
+        """
         self._sent.add(request)
         meta, url = request.meta, request.url
         if meta.get(IS_ROBOTSTXT_REQUEST):
             self._add_request("robots.txt", url, delay)
         else:
-            broken = self._excepted.pop(request, None) if self._excepted else None
-            self._add_request("sent", url, delay, _verdict_in(meta), broken=broken)
+            self._add_request("sent", url, delay, _verdict_in(meta), broken)
 
     def ended(self, request: Request) -> None:
         """Note that a request has ended which its site may have received."""
@@ -159,24 +199,22 @@ class CrawlLog:
 
     def waited(self, origin: str, kind: str, seconds: float) -> None:
         """Log a wait of the requests to an origin."""
-        waits = (0.0, seconds) if kind == "pace" else (seconds, 0.0)
-        self._add_request("waited", origin + "/", 0.0, "", *waits)
+        self._add_request("delayed" if kind == "pace" else "waited", origin + "/", seconds)
 
     def backed_off(self, origin: str, seconds: float) -> None:
         """Log that a site has asked for fewer requests, and is held for so many seconds more."""
         self._add_request("backoff", origin + "/", seconds)
 
-    def final_url_disallowed(self, url: str, verdict: Verdict, *, dropped: bool) -> None:
+    def final_url_disallowed(self, url: str, verdict: Verdict) -> None:
         """Log a response whose URL is disallowed."""
-        self._add_request("final-url-dropped" if dropped else "final-url", url, 0.0, verdict)
+        self._add_request("final-url", url, 0.0, verdict)
 
     def _add_request(
         self,
         kind: str,
         url: str,
-        delay: float,
+        seconds: float,
         verdict: Verdict | str = "",
-        *waits: float,
         broken: Verdict | None = None,
     ) -> None:
         key = origin_of(url)
@@ -197,9 +235,7 @@ class CrawlLog:
                 detail = detail or (ALLOWED_ANYWAY if broken.allowed else str(broken))
         allow, pattern, line = rule or (None, None, None)
         texts = _optional(agent), allow, _optional(pattern), line, _optional(detail)
-        self._add(
-            RequestEvent(kind, self._at(), key, path, delay, verdict, allowed, *texts, *waits)
-        )
+        self._add(RequestEvent(kind, self._at(), key, path, seconds, verdict, allowed, *texts))
 
     # Robots.txt files.
 
@@ -214,8 +250,7 @@ class CrawlLog:
             digest = copy.sha256 if copy is not None else None
             if body is not None:
                 digest = digest or sha256(body).hexdigest()
-                if digest not in self._known_files:
-                    self._add_file(digest, body, text)
+                self._add_file(digest, body, text)
         status, url, failure = origin.status, origin.url, None
         if isinstance(event, Unreachable):
             # The state of the origin may still be that of an earlier fetch.
@@ -230,9 +265,6 @@ class CrawlLog:
             result = REDIRECT_LOOP
         self._add(
             FetchEvent(
-                self._at(),
-                origin.key,
-                min(origin.fetched_at, LATEST),
                 result,
                 self._effect(origin),
                 "store" if event is None else "http-cache" if origin.from_cache else "site",
@@ -241,19 +273,22 @@ class CrawlLog:
                 [cut(each, MAX_TEXT) for each in origin.redirects[:20]],
                 _optional(failure),
                 digest,
-                self._known_files.get(digest) if digest is not None else None,
-                min(origin.refresh_at if is_unreachable else origin.expires_at, LATEST),
+                at=self._at(),
+                origin=origin.key,
+                fetched_at=min(origin.fetched_at, LATEST),
+                expires_at=min(origin.refresh_at if is_unreachable else origin.expires_at, LATEST),
             )
         )
 
     def _add_file(self, digest: str, body: bytes, text: bytes | None) -> None:
-        self._known_files[digest] = len(body)
-        if len(self._known_files) > KNOWN_FILES:
-            self._known_files.popitem(last=False)
-        if text is not None and len(text) <= MAX_FILE_TEXT:
-            self._add(FileEvent(digest, len(body), text.decode("utf-8", "replace")))
-        else:
-            self._add(FileEvent(digest, len(body), None))
+        if digest not in self._known_files:
+            if len(self._known_files) == KNOWN_FILES:
+                self._known_files.clear()
+            self._known_files.add(digest)
+            kept = None
+            if text is not None and len(text) <= MAX_FILE_TEXT:
+                kept = text.decode("utf-8", "replace")
+            self._add(FileEvent(digest, len(body), kept))
 
     def _effect(self, origin: Origin) -> str:
         if origin.robots is not None:
@@ -268,7 +303,8 @@ class CrawlLog:
     ) -> None:
         """Log the pace that a site asks for."""
         records = "" if origin.robots is None else describe(origin.robots, agents)
-        self._add(PaceEvent(self._at(), origin.key, _text(records), local_delay, delay))
+        pace = _text(records), local_delay, delay
+        self._add(PaceEvent(*pace, at=self._at(), origin=origin.key))
 
     # Pages.
 
@@ -277,13 +313,6 @@ class CrawlLog:
         if directives is not NO_DIRECTIVES:
             for name, detail in _found(directives):
                 self._add_page("directive", url, name, detail)
-            for license_url in directives.licenses[:MAX_NAMES]:
-                self._add_page("license", url, without_credentials(license_url))
-            terms = directives.access_terms
-            if terms is not None and terms.payment_required:
-                self._add_page("terms", url, "payment", str(terms))
-            if terms is not None and terms.license_required:
-                self._add_page("terms", url, "license", str(terms))
         for name, is_granted in islice(usage.items(), MAX_NAMES):
             self._add_page("usage", url, name, refused=not is_granted)
 
@@ -298,7 +327,7 @@ class CrawlLog:
 
     def _add_page(
         self,
-        kind: Any,
+        kind: Literal["directive", "usage"],
         url: str,
         name: str,
         detail: str = "",
@@ -339,3 +368,160 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
         elif name not in _NOT_STATED and value is not None and value is not False:
             text = value.isoformat() if isinstance(value, datetime) else str(value)
             yield name, "" if value is True else text
+
+
+# The report
+
+
+def page_text(report: Report) -> str:
+    """Return the page of a report."""
+    # Its libraries are loaded only when a crawl ends, and only for a page.
+    from .pages import report_page
+
+    return report_page(report)
+
+
+RENDERERS = {".json": json_text, ".html": page_text}
+"""The form that each suffix of a path selects."""
+
+
+class CrawlReport(CrawlLog):
+    """The event log of one crawl, from which its report is written.
+
+    Raises what :func:`paths_of` raises.
+    """
+
+    def __init__(
+        self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
+    ) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._clock = clock
+        self._archive = archive
+        now = clock.time()
+        run_id = f"{utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
+        self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
+        self._failures = 0
+        tokens = product_tokens(settings.user_agent(None))[:MAX_NAMES]
+        run = Run(
+            run_id,
+            str(getattr(crawler.spider, "name", "")),
+            f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
+            cut(user_agent_text(settings), MAX_TEXT),
+            utc(now),
+            utc(now),
+            [cut(token, MAX_TEXT) for token in tokens],
+            _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
+            archive=None if archive is None else cut(archive.file.path, MAX_TEXT),
+            scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
+        )
+        self._file = BackgroundFile(self._log_path)
+        super().__init__(run, settings, clock, self._file)
+        self._looping = create_looping_call(self._write)
+        crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
+
+    async def _on_spider_opened(self) -> None:
+        self._looping.start(WRITE_INTERVAL, now=True)
+
+    def _write(self) -> None:
+        self.flush()
+        if self._file.failure and not self._failures:
+            self._report_failure(self._log_path, self._file.failure)
+
+    async def _on_spider_closed(self, reason: str) -> None:
+        if self._looping.running:
+            self._looping.stop()
+        if self._archive is not None:
+            await self._archive.close()
+            self.run.archive_sha256 = self._archive.file.sha256
+        self.end(self._downloads(), reason)
+        failures: list[tuple[Path, object]] = []
+        try:
+            failures += await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
+        # Whatever it is, the crawl has to end as without a report.
+        except Exception as error:
+            failures.append((self._log_path, error))
+        await self._file.close(self._clock)
+        if self._file.failure:  # comes first: the report may lack events because of it
+            failures.insert(0, (self._log_path, self._file.failure))
+        for path, failure in failures:
+            self._report_failure(path, failure)
+
+    def _downloads(self) -> dict[str, int]:
+        """Return some stats of Scrapy's downloader."""
+        found = {
+            name.removeprefix("downloader/"): value
+            for name, value in self._stats.get_stats().items()
+            if name.startswith(DOWNLOAD_STATS) and type(value) is int
+        }
+        return {name: found[name] for name in sorted(found)[:MAX_DOWNLOAD_STATS]}
+
+    def _report_failure(self, path: Path, error: object) -> None:
+        self._failures += 1
+        self._stats.set_value("robotstxt/report_error_count", self._failures)
+        if self._failures > 1:
+            return
+        logger.error(
+            "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. The "
+            "crawl continues. Later failures are counted in the stat robotstxt/report_error_count.",
+            {"path": path, "error": printable(str(error) or type(error).__name__, MAX_MESSAGE)},
+            extra={"spider": self._crawler.spider},
+        )
+
+    # The thread of the file calls these.
+
+    def _write_report(self) -> list[tuple[Path, object]]:
+        """Write the report. Returns the paths that cannot be written."""
+        report = read_reports([self._log_path])
+        failures: list[tuple[Path, object]] = []
+        for path in self._targets:
+            try:
+                text = RENDERERS[path.suffix.lower()](report)
+                write_atomically(path, text.encode("utf-8", "backslashreplace"))
+            # One form that fails must not cost the other.
+            except Exception as error:
+                failures.append((path, error))
+            else:
+                logger.info(
+                    "The report of the crawl is %(path)s.",
+                    {"path": path},
+                    extra={"spider": self._crawler.spider},
+                )
+        return failures
+
+
+def _cut(settings: dict[str, str]) -> dict[str, str]:
+    """Return settings with short values. They are in a line of the log, which has a limit."""
+    return {name: cut(value, MAX_TEXT) for name, value in settings.items()}
+
+
+def paths_of(
+    templates: Sequence[str], spider: object, run_id: str, started_at: float
+) -> tuple[list[Path], Path]:
+    """Return the paths of the reports of a run, after creating their folders, and of its event log.
+
+    Raises OSError, ValueError or :class:`~scrapy_rep.exceptions.SettingError` for one that cannot
+    be written.
+    """
+    targets = []
+    for template in templates:
+        path = Path(path_from("REP_REPORT", template, spider, started_at))
+        problem = None
+        if path.suffix.lower() not in RENDERERS:
+            problem = f"it must be a path that ends in {' or '.join(RENDERERS)}"
+        elif path.suffix.lower() == ".html" and find_spec("jinja2") is None:
+            problem = "a page needs the package jinja2: pip install jinja2"
+        if problem is not None:
+            raise SettingError(f"REP_REPORT is {template!r}: {problem}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, "it is a directory", str(path))
+        if not os.access(path.parent, os.W_OK):
+            raise PermissionError(EACCES, "its folder cannot be written to", str(path))
+        targets.append(path)
+    first = targets[0]
+    # A file name has at most 255 bytes.
+    stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
+    return targets, first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")

@@ -15,19 +15,18 @@ from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ..protocol.printable import printable
 from . import answers
-from .records import MAX_DECIDING, MAX_EXAMPLES, MAX_ORIGINS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable
 
-    from .records import HostPace, OriginReport, Report
+    from .records import HostPace, Report, Version
     from .survey import Survey
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
@@ -40,28 +39,6 @@ MAX_DETAILS = 3_000_000
 """Characters of the details of all origins. A browser reads about 10 MB in a second, and 10,000
 rows of the table have about 4 MB."""
 
-MAX_DETAILS_OF_ONE = 60_000
-"""Characters of the details of one origin. Beyond it, its robots.txt is left out."""
-
-MAX_LINES = 80
-"""Lines of a robots.txt that are shown. Of a longer file, only those around the deciding lines are.
-"""
-
-CONTEXT = 2
-"""Lines before and after a deciding line."""
-
-ROWS_TOGETHER = 200
-"""The rows of one table of origins. A browser lays out a table when it becomes visible."""
-
-SECTIONS = (
-    ("summary", "Summary"),
-    ("charts", "Charts"),
-    ("origins", "Origins"),
-    ("practice", "Best practice"),
-    ("runs", "Runs"),
-    ("limits", "What is left out"),
-)
-
 
 def report_page(report: Report) -> str:
     """Return the page of a report."""
@@ -73,15 +50,7 @@ def report_page(report: Report) -> str:
         description="What the robots.txt files of the sites said, and what the crawl did.",
         script_name="page.js",
         report=report,
-        sections=SECTIONS,
-        rows_together=ROWS_TOGETHER,
         details=Details(report),
-        judged=answers.judged(report),
-        methods=answers.downloads(report, "request_method_count/"),
-        statuses=answers.downloads(report, "response_status_count/"),
-        max_origins=MAX_ORIGINS,
-        max_deciding=MAX_DECIDING,
-        max_examples=MAX_EXAMPLES,
     )
 
 
@@ -116,23 +85,8 @@ def survey_summary(survey: Survey) -> str:
 # The details of origins
 
 
-class File(NamedTuple):
-    """A robots.txt of an origin."""
-
-    sha256: str
-    is_last: bool
-    lines: list[str] | str | None
-    """None if the report does not have its text. It is empty if the file is."""
-    decided: dict[int, tuple[int, int]]
-    """The requests that each line decided, by its number: sent and dropped."""
-    shown: Sequence[int]
-    """The numbers of the lines that are shown."""
-
-
 class Details:
-    """The details of origins, within the limits of a page. Many origins may have the same file."""
-
-    max_of_one = MAX_DETAILS_OF_ONE
+    """The details of origins, as far as the page has room for them."""
 
     def __init__(self, report: Report) -> None:
         self._files = report.files
@@ -155,36 +109,12 @@ class Details:
         self._room -= len(details)
         return details
 
-    def files(self, origin: OriginReport) -> Iterator[File]:
-        """Yield the files of an origin: the last one, and earlier ones that decided."""
-        last = next((each.sha256 for each in reversed(origin.versions) if each.sha256), None)
-        numbers: dict[str | None, dict[int, tuple[int, int]]] = {last: {}}
-        for each in origin.deciding:
-            if each.rule is not None:
-                decided = numbers.setdefault(each.sha256, {})
-                sent, dropped = decided.get(each.rule.line, (0, 0))
-                sent += each.sent + each.final_url
-                decided[each.rule.line] = sent, dropped + each.dropped
-        for sha256, decided in numbers.items():
-            if sha256 is not None:
-                file = self._files.get(sha256)
-                lines = None
-                if file is not None and file.text is not None:
-                    lines = file.text.removesuffix("\n").split("\n") if file.text else []
-                yield File(sha256, sha256 == last, lines, decided, _shown(lines or [], decided))
-
-
-def _shown(lines: Sequence[str], decided: dict[int, tuple[int, int]]) -> Sequence[int]:
-    """Return the numbers of the lines of a file that are shown."""
-    numbers = range(1, len(lines) + 1)
-    if len(lines) <= MAX_LINES:
-        return numbers
-    near = {
-        number + offset
-        for number in sorted(decided)[:MAX_LINES]
-        for offset in range(-CONTEXT, CONTEXT + 1)
-    }
-    return sorted(near.intersection(numbers)) or numbers[:MAX_LINES]
+    def lines(self, version: Version) -> list[str] | None:
+        """Return the lines of a robots.txt. None if the report does not have its text."""
+        file = self._files.get(version.sha256 or "")
+        if file is None or file.text is None:
+            return None
+        return file.text.removesuffix("\n").split("\n")
 
 
 # Templates
@@ -221,8 +151,9 @@ def environment() -> Environment:
         "count": count,
         "deciding_text": answers.deciding_text,
         "disallowed": answers.disallowed,
-        "frequent": answers.frequent,
+        "downloads": answers.downloads,
         "is_rule": answers.is_rule,
+        "judged": answers.judged,
         "link": link,
         "moment": moment,
         "number": "{:,}".format,
@@ -231,12 +162,11 @@ def environment() -> Environment:
         "pace": answers.pace,
         "percent": percent,
         "reason_text": answers.reason_text,
-        "round_up": round_up,
         "seconds": seconds,
         "shown": shown,
         "source": source,
-        "state_kind": answers.state_kind,
-        "state_text": answers.state_text,
+        "state_kind": lambda state: answers.STATES.get(state, ("", "plain"))[1],
+        "state_text": lambda state: answers.STATES.get(state, (state, ""))[0],
         "states": answers.states,
         "unreachable": answers.unreachable,
         "user_agents": answers.user_agents,
@@ -313,16 +243,10 @@ def seconds(number: float) -> str:
     if number < 100:
         return f"{number:.3g}" + " s"
     whole = round(number)
-    if whole >= 86_400:
-        return _two_units(whole, 86_400, "d", 3_600, "h")
-    if whole >= 3_600:
-        return _two_units(whole, 3_600, "h", 60, "min")
-    return _two_units(whole, 60, "min", 1, "s")
-
-
-def _two_units(whole: int, large: int, large_name: str, small: int, small_name: str) -> str:
+    units = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
+    large, name, small, small_name = next(each for each in units if whole >= each[0])
     rest = whole % large // small
-    return f"{whole // large:,} {large_name}" + (f" {rest} {small_name}" if rest else "")
+    return f"{whole // large:,} {name}" + (f" {rest} {small_name}" if rest else "")
 
 
 def octets(number: int) -> str:
@@ -341,13 +265,3 @@ def moment(time: datetime) -> str:
 def period(first: str, last: str | None) -> str:
     """Return the days from the first one to the last one."""
     return first if first == last else f"{first} to {last}"
-
-
-def round_up(number: int) -> int:
-    """Return the end of an axis from 0: a round number, as its half is.
-
-    >>> round_up(7), round_up(412), round_up(1_300)
-    (10, 1000, 2000)
-    """
-    power = int(10 ** len(str(number)))
-    return min(end for end in (power // 5, power * 2 // 5, power) if end >= number)

@@ -20,13 +20,7 @@ from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
 from .records import (
-    MAX_DECIDING,
-    MAX_EXAMPLES,
-    MAX_FILES_TEXT,
     MAX_NAMES,
-    MAX_ORIGINS,
-    MAX_VERSIONS,
-    AskedPace,
     Counts,
     Deciding,
     Event,
@@ -41,7 +35,7 @@ from .records import (
     RequestEvent,
     RobotsFile,
     RunEvent,
-    Seen,
+    Statement,
     Version,
     utc,
 )
@@ -55,8 +49,10 @@ if TYPE_CHECKING:
 MAX_LINE = 1 << 20
 """Bytes of one line of an event log. A crawl writes shorter ones."""
 
-MAX_DAMAGED = 1_000
-"""Lines that cannot be read, after which a log is not read any further."""
+EVENT_LOG = "an event log of a crawl (.events.gz)"
+
+MEDIAN = "SELECT gap FROM gap WHERE host = ? AND counts ORDER BY gap LIMIT 1 OFFSET ?"
+"""The gap in the middle, which an index has. A query alone would number all gaps."""
 
 _decode = msgspec.json.Decoder(Event).decode
 
@@ -80,9 +76,6 @@ _TABLE_SQL = "".join(
 )
 _TABLE_SQL += "CREATE UNIQUE INDEX file_of ON file(sha256);"
 
-_FIELDS = {"directive": "directives", "usage": "usage", "terms": "terms", "license": "licenses"}
-"""The field of an origin for each kind of :class:`PageEvent`."""
-
 convert = partial(msgspec.convert, strict=False)
 """Makes a record of a row: times of seconds, and truth values of 0 and 1."""
 
@@ -94,32 +87,23 @@ class ReportError(ValueError):
 
 
 def read_reports(
-    paths: Sequence[str | Path],
-    note: Callable[[str], object] = lambda _: None,
-    *,
-    skip: bool = False,
+    paths: Sequence[str | Path], note: Callable[[str], object] = lambda _: None
 ) -> Report:
     """Return the report of one or more event logs.
 
     ``note`` gets a sentence for each file that is damaged, and for each that is not used because
-    another file has the same run. With ``skip``, it also gets files that are not event logs.
-    Raises :class:`ReportError`.
+    another file has the same run. Raises :class:`ReportError`.
     """
     try:
         with closing(Database()) as database:
             known: set[str] = set()
             for path in paths:
-                try:
-                    _add(database, path, known, note)
-                except ReportError as error:
-                    if not skip:
-                        raise
-                    note(str(error))
+                _add(database, path, known, note)
             return database.report()
+    except ReportError:
+        raise
     # A line may have any number in place of a time, or any text in place of an origin.
     except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
-        if isinstance(error, ReportError):
-            raise
         raise ReportError(f"the events make no report: {error}") from None
 
 
@@ -130,7 +114,7 @@ def _add(
     events = _events(path, damage)
     first = next(events, None)
     if not isinstance(first, RunEvent):
-        raise ReportError(f"{path} is not an event log of a crawl (.events.gz)")
+        raise ReportError(f"cannot read {path}: it is not {EVENT_LOG}")
     if first.run.id in known:
         note(f"{path} is not used: another file has the same run")
         return
@@ -142,47 +126,39 @@ def _add(
 
 
 def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
-    """Yield the events of a file. ``damage`` gets what cannot be read.
+    """Yield the events of a file up to the first that cannot be read. ``damage`` then says so.
 
     Raises ReportError for a file that cannot be read at all.
     """
-    number, damaged = 0, []
+    number = 0
     try:
         with gzip.open(path) as file:
             for line in iter(lambda: file.readline(MAX_LINE), b""):
+                event = _decode(line)
                 number += 1
-                try:
-                    event = _decode(line)
-                except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-                    damaged.append(number)
-                    if len(damaged) > MAX_DAMAGED:
-                        raise zlib.error("too many lines cannot be read") from None
-                else:
-                    yield event
-    # ValueError: a NUL in the path
-    except (OSError, EOFError, zlib.error, ValueError) as error:
+                yield event
+    # ValueError: a line that is not JSON, or a NUL in the path
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         if number == 0:
-            problem = getattr(error, "strerror", None) or error
-            if isinstance(error, gzip.BadGzipFile):
-                problem = "it is not an event log of a crawl (.events.gz)"
+            problem = getattr(error, "strerror", None) or f"it is not {EVENT_LOG}"
             raise ReportError(f"cannot read {path}: {problem}") from None
         damage.append(f"the end after line {number:,} cannot be read")
-    if damaged:
-        more = f" and {len(damaged) - 1} more" if len(damaged) > 1 else ""
-        damage.append(f"line {damaged[0]:,}{more} cannot be read")
 
 
 # Computing a report
 
 
 LIMITS = {
-    "origins": MAX_ORIGINS,
-    "deciding": MAX_DECIDING,
-    "versions": MAX_VERSIONS,
-    "files_text": MAX_FILES_TEXT,
-    "names": MAX_NAMES,
+    "origins": 10_000,  # and hosts
+    "deciding": 50,  # rules and reasons of one origin
+    "versions": 10,  # states of the robots.txt of one origin
+    "files_text": 10_000_000,  # characters of all robots.txt files together
+    "names": MAX_NAMES,  # directives of one origin, and uses
 }
 """What a report has at most."""
+
+MAX_EXAMPLES = 5
+"""The example URLs of each rule and of each directive."""
 
 
 class Database:
@@ -249,20 +225,14 @@ class Database:
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
-        for view, field, kind in (
-            ("versions", "versions", Version),
-            ("deciding", "deciding", Deciding),
-            ("paces", "pace", AskedPace),
-        ):
+        lists = ("versions", Version), ("deciding", Deciding), ("statements", Statement)
+        for view, kind in lists:
             for row in self._rows(view):
-                getattr(origins[row["origin"]], field).append(convert(row, kind))
-        for row in self._rows("seen"):
-            said = getattr(origins[row["origin"]], _FIELDS[row["kind"]])
-            said[row["name"]] = convert(row, Seen)
+                getattr(origins[row["origin"]], view).append(convert(row, kind))
         hosts = convert(list(self._rows("hosts")), list[HostPace])
         for host in hosts:
-            host.gaps.median = self._median("gap IS NOT NULL", host.host, host.gaps.count)
-            host.paced_gaps.median = self._median("is_paced", host.host, host.paced_gaps.count)
+            for (gap,) in self._sql.execute(MEDIAN, (host.host, host.gaps // 2)):
+                host.median_gap = gap
         (totals,), (left_out,) = map(self._rows, ("totals", "left_out"))
         return Report(
             utc(time.time()),
@@ -273,12 +243,6 @@ class Database:
             hosts=hosts,
             files={row["sha256"]: convert(row, RobotsFile) for row in self._rows("texts")},
         )
-
-    def _median(self, which: str, host: str, number: int) -> float | None:
-        """Return the gap in the middle, which an index has. SQL itself would number all gaps."""
-        query = f"SELECT gap FROM gap WHERE host = ? AND {which} ORDER BY gap LIMIT 1 OFFSET ?"
-        found = self._sql.execute(query, (host, number // 2)).fetchone()
-        return None if found is None else found[0]
 
     def _rows(self, view: str) -> Iterator[dict[str, Any]]:
         cursor = self._sql.execute(f"SELECT * FROM {view}")

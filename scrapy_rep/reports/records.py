@@ -18,7 +18,6 @@ last member that is cut: the lines before it are used.
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime, timezone
 from typing import Annotated, Literal
 
@@ -34,23 +33,8 @@ MAX_TEXT = 300
 MAX_FILE_TEXT = 20_000
 """Characters of a robots.txt. The text of a longer one is not kept."""
 
-MAX_ORIGINS = 10_000
-"""Origins of a report, and hosts with their pace."""
-
-MAX_DECIDING = 100
-"""Rules and reasons of one origin."""
-
-MAX_VERSIONS = 10
-"""States of the robots.txt of one origin."""
-
-MAX_FILES_TEXT = 10_000_000
-"""Characters of all robots.txt files together whose text a report has."""
-
 MAX_NAMES = 50
 """Directives, uses and licenses of one origin, of each kind."""
-
-MAX_EXAMPLES = 5
-"""The example URLs of each rule and of each directive."""
 
 EXEMPT, UNCHECKED = "exempt", "unchecked"
 """The reasons of requests that were sent without a verdict: because of ``dont_obey_robotstxt``, and
@@ -98,8 +82,6 @@ class Counts(Struct):
     final_url_disallowed: int = 0
     """Responses that came from a disallowed URL, because a browser or a download handler followed a
     redirect (REP_CHECK_FINAL_URL)."""
-    final_url_dropped: int = 0
-    """Those of them that were dropped after they were received."""
     delayed: int = 0
     """How often requests waited for the pace of their site."""
     delay_seconds: float = 0.0
@@ -159,39 +141,39 @@ class Deciding(Struct):
     examples: list[str] = []
     """Up to five URLs."""
 
-    @property
-    def requests(self) -> int:
-        """The requests that it decided."""
-        return self.sent + self.dropped + self.final_url
 
-
-class Version(Struct):
-    """One state of a robots.txt, from the first fetch that found it to the last."""
+class Fetched(Struct):
+    """What a fetch of a robots.txt found."""
 
     result: str
-    """What the fetch found: ``rules``, ``empty`` (a file without any line), ``not-robots-txt``,
-    ``unavailable`` (404 and others), ``refused`` (401, 403), ``challenge``, ``redirect-loop`` (too
-    many redirects), ``disallowed`` (a status of REP_DISALLOW_STATUSES), or ``unreachable``."""
+    """``rules``, ``empty`` (a file without any line), ``not-robots-txt``, ``unavailable`` (404 and
+    others), ``refused`` (401, 403), ``challenge``, ``redirect-loop`` (too many redirects),
+    ``disallowed`` (a status of REP_DISALLOW_STATUSES), or ``unreachable``."""
     effect: str
     """What the crawl then applied: ``rules`` (of the file with this ``sha256``), ``allow``
     (everything) or ``disallow`` (everything)."""
     source: str
     """``site``, ``store`` (another crawl fetched it) or ``http-cache``."""
+    status: Count | None
+    """The status of the last response. None without an HTTP response, and after too many
+    redirects."""
+    url: str | None
+    """The URL of the last response, after redirects."""
+    redirects: list[str]
+    """The URLs that redirected, in order."""
+    failure: str | None
+    """Why it is unreachable, by the last fetch."""
+    sha256: str | None
+    """The SHA-256 of the file as it was received, up to 500 KiB and one byte. Of an unreachable
+    site: that of its last good copy. None without a file, and if its bytes are not known."""
+
+
+class Version(Fetched, kw_only=True):
+    """One state of a robots.txt, from the first fetch that found it to the last."""
+
     first_at: datetime
     last_at: datetime
     """When the first and the last fetch ended that found this state."""
-    status: int | None = None
-    """The status of the last response. None without an HTTP response, and after too many
-    redirects."""
-    url: str | None = None
-    """The URL of the last response, after redirects."""
-    redirects: list[str] = []
-    """The URLs that redirected, in order."""
-    failure: str | None = None
-    """Why it is unreachable, by the last fetch."""
-    sha256: str | None = None
-    """The SHA-256 of the file as it was received, up to 500 KiB and one byte. Of an unreachable
-    site: that of its last good copy. None without a file, and if its bytes are not known."""
     octets: int | None = None
     """The size of the file, up to this limit."""
     fetches: int = 1
@@ -204,28 +186,30 @@ class Version(Struct):
 class AskedPace(Struct):
     """The pace that a site asked for, and what the crawl made of it."""
 
-    at: datetime
-    """When this was first known."""
     records: str
     """``Crawl-delay: 2, Visit-time: 06:00-08:45``: the records for this crawler. Empty for none."""
-    local_delay: float
+    local_delay: Seconds
     """Of a ``[[crawl_delay]]`` in REP_LOCAL_RULES. 0 for none."""
-    applied: float
+    applied: Seconds
     """Between two requests to the host, which the crawl then kept. 0 for none."""
 
 
-class Seen(Struct):
-    """A directive, a use, a demand or a license, and the responses that have it."""
+class Statement(Struct):
+    """What responses of a site say: a directive, or whether their use for a purpose is allowed."""
 
+    kind: str
+    """``directive`` or ``usage``."""
+    name: str
+    """Such as ``noindex`` and ``train-ai``."""
     responses: int = 0
     dropped: int = 0
     """The items or requests that were dropped because of it."""
+    refused: int = 0
+    """Of a use: the responses that refuse it. The others grant it."""
     examples: list[str] = []
     """Up to five URLs. Of a use: those that refuse it."""
     details: list[str] = []
-    """Up to five different texts, such as prices."""
-    refused: int = 0
-    """Of a use: the responses that refuse it. The others grant it."""
+    """Up to five different values."""
 
 
 class OriginReport(Struct):
@@ -238,51 +222,36 @@ class OriginReport(Struct):
     """What its robots.txt means now: ``unknown`` or the last result of :class:`Version`."""
     counts: Counts = field(default_factory=Counts)
     versions: list[Version] = []
-    """The states of its robots.txt, in order. Of too many, the first and the last are kept."""
+    """The last states of its robots.txt, in order."""
     versions_left_out: int = 0
     deciding: list[Deciding] = []
     deciding_left_out: int = 0
     """The requests whose rule or reason is not listed, because there are too many."""
-    pace: list[AskedPace] = []
-    directives: dict[str, Seen] = {}
-    """By the name of the directive, such as ``noindex`` and ``rel-nofollow``."""
-    usage: dict[str, Seen] = {}
-    """By the name of the use, such as ``train-ai``."""
-    terms: dict[str, Seen] = {}
-    """``payment`` and ``license``: demands of the site before it sends a page."""
-    licenses: dict[str, Seen] = {}
-    """By the URL of a license that pages link to."""
-
-
-class Gaps(Struct):
-    """The gaps between consecutive requests, in seconds."""
-
-    count: int = 0
-    smallest: float | None = None
-    median: float | None = None
-    """Of an even number of gaps: the longer one of the two in the middle."""
+    pace: AskedPace | None = None
+    """The last one. None if its robots.txt was never known."""
+    statements: list[Statement] = []
 
 
 class HostPace(Struct):
     """The requests to one host, on all ports and with both schemes, robots.txt included.
 
-    The gaps are those between consecutive requests of one run, as they were sent.
+    The gaps are those between consecutive requests of one run, as they were sent: with a delay,
+    only those before requests that were sent while the crawl had to keep it. A shorter gap before
+    the first of them is ignored: that request left before the delay was known.
     """
 
     host: str
     requests: int
-    first_at: datetime
-    last_at: datetime
-    gaps: Gaps = field(default_factory=Gaps)
-    """All gaps."""
+    gaps: int
+    smallest_gap: float | None = None
+    """In seconds."""
+    median_gap: float | None = None
+    """Of an even number of gaps: the longer one of the two in the middle."""
     shortest_delay: float | None = None
     longest_delay: float | None = None
     """The delays that the crawl had to keep, as the sites asked for them. None without any."""
-    paced_gaps: Gaps = field(default_factory=Gaps)
-    """The gaps before requests that were sent while the crawl had to keep a delay. A shorter gap
-    before the first of them is ignored: that request left before the delay was known."""
     too_short: int = 0
-    """Those of them that were shorter than the delay at both requests."""
+    """The gaps that were shorter than the delay at both requests."""
 
 
 class RobotsFile(Struct):
@@ -306,8 +275,6 @@ class LeftOut(Struct):
     """Requests to hosts that are not listed."""
     deciding: int = 0
     """Requests whose rule or reason is not listed, although their origin is."""
-    versions: int = 0
-    """States of robots.txt files."""
     files: int = 0
     """Robots.txt files without their text."""
 
@@ -343,8 +310,8 @@ class Run(Struct):
     """The settings of Scrapy on which best practice depends, such as USER_AGENT and
     HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
     downloads: dict[str, Count] = {}
-    """Scrapy's own counts of the methods, the statuses and the errors of downloads, by the name of
-    the stat without ``downloader/``. Unlike other counts, they have the requests for robots.txt
+    """Scrapy's own counts of the methods and the statuses of downloads, by the name of the stat
+    without ``downloader/``. Unlike other counts, they have the requests for robots.txt
     files, too, and the responses from Scrapy's HTTP cache."""
 
 
@@ -367,15 +334,7 @@ class Report(Struct, tag_field="type", tag="report"):
 
 def json_text(report: Report) -> str:
     """Return the JSON form of a report, in ASCII, so that no text of a site changes a terminal."""
-    text = msgspec.json.format(msgspec.json.encode(report), indent=1).decode()
-    return text if text.isascii() else _BEYOND_ASCII.sub(_escape, text)
-
-
-_BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
-
-
-def _escape(found: re.Match[str]) -> str:
-    return json.dumps(found[0])[1:-1]
+    return msgspec.json.format(json.dumps(msgspec.to_builtins(report)), indent=1)
 
 
 # The events of a log
@@ -396,17 +355,17 @@ class RequestEvent(Struct, array_like=True, tag="request"):
     """Something happens to a request, or to its response."""
 
     kind: str
-    """``sent``, ``dropped``, ``waited``; ``robots.txt``: a request for such a file is sent;
-    ``final-url``, ``final-url-dropped``: a response came from a disallowed URL; ``backoff``: the
-    site has asked for fewer requests."""
+    """``sent``, ``dropped``; ``robots.txt``: a request for such a file is sent; ``final-url``: a
+    response came from a disallowed URL; ``delayed`` and ``waited``: a request waited for the pace
+    of its site, or for its robots.txt; ``backoff``: the site has asked for fewer requests."""
     at: At
     origin: str | None
     """None if the URL has no valid host."""
     path: str
     """The path and query, or the whole URL if it has no valid host."""
-    delay: Seconds
-    """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none. Of a
-    back-off: how long it lasts."""
+    seconds: Seconds
+    """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none. Of waits
+    and of a back-off: how long they last."""
     reason: str = ""
     """A value of :class:`~scrapy_rep.Reason`, ``exempt`` or ``unchecked``. Empty for a request
     for a robots.txt. This field and those below are the verdict."""
@@ -416,28 +375,15 @@ class RequestEvent(Struct, array_like=True, tag="request"):
     pattern: str | None = None
     line: Count | None = None
     detail: str | None = None
-    policy_seconds: Seconds = 0.0
-    """How long the request waited for its robots.txt."""
-    pace_seconds: Seconds = 0.0
-    """How long it waited for the pace of its site."""
 
 
-class FetchEvent(Struct, array_like=True, tag="fetch"):
-    """A robots.txt was fetched, or found in the store: the fields of a ``Version``."""
+class FetchEvent(Fetched, array_like=True, tag="fetch", kw_only=True):
+    """A robots.txt was fetched, or found in the store."""
 
     at: At
     origin: str
     fetched_at: At
     """When the last fetch ended. It is earlier than ``at`` if the file was found in the store."""
-    result: str
-    effect: str
-    source: str
-    status: Count | None
-    url: str | None
-    redirects: list[str]
-    failure: str | None
-    sha256: str | None
-    octets: Count | None
     expires_at: At | None
 
 
@@ -449,20 +395,17 @@ class FileEvent(Struct, array_like=True, tag="file"):
     text: str | None
 
 
-class PaceEvent(Struct, array_like=True, tag="pace"):
+class PaceEvent(AskedPace, array_like=True, tag="pace", kw_only=True):
     """The pace of an origin is known."""
 
     at: At
     origin: str
-    records: str
-    local_delay: Seconds
-    delay: Seconds
 
 
 class PageEvent(Struct, array_like=True, tag="page"):
     """A response says something, or something is dropped because of what it says."""
 
-    kind: Literal["directive", "usage", "terms", "license"]
+    kind: Literal["directive", "usage"]
     at: At
     origin: str
     path: str

@@ -14,12 +14,11 @@ CREATE TABLE decided AS SELECT origin, reason, allowed,
     AND fetch.place < request.place ORDER BY fetch.place DESC LIMIT 1) END AS sha256,
   agent, allow, pattern, line, detail,
   sum(kind = 'sent') AS sent, sum(kind = 'dropped') AS dropped,
-  sum(kind IN ('final-url', 'final-url-dropped')) AS final_url,
-  sum(kind = 'final-url-dropped') AS final_url_dropped,
-  sum(pace_seconds > 0) AS delayed, sum(pace_seconds) AS delay_seconds,
-  sum(policy_seconds > 0) AS waited, sum(policy_seconds) AS wait_seconds,
+  sum(kind = 'final-url') AS final_url,
+  sum(kind = 'delayed') AS delayed, sum(seconds * (kind = 'delayed')) AS delay_seconds,
+  sum(kind = 'waited') AS waited, sum(seconds * (kind = 'waited')) AS wait_seconds,
   sum(kind = 'robots.txt') AS robots_txt, sum(kind = 'backoff') AS backoffs,
-  sum(delay * (kind = 'backoff')) AS backoff_seconds,
+  sum(seconds * (kind = 'backoff')) AS backoff_seconds,
   first_five(origin || path) AS examples, min(place) AS place
 FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9;
 CREATE INDEX decided_of ON decided(origin);
@@ -28,8 +27,7 @@ CREATE TABLE counts AS SELECT origin,
   sum(sent) AS sent, sum(sent * (allowed IS 1)) AS sent_allowed,
   sum(sent * (reason = 'exempt')) AS sent_exempt, sum(sent * (allowed IS 0)) AS sent_disallowed,
   sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
-  sum(final_url) AS final_url_disallowed, sum(final_url_dropped) AS final_url_dropped,
-  sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
+  sum(final_url) AS final_url_disallowed, sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
   sum(waited) AS waited, round(sum(wait_seconds), 6) AS wait_seconds, sum(robots_txt) AS robots_txt,
   sum(backoffs) AS backoffs, round(sum(backoff_seconds), 6) AS backoff_seconds
 FROM decided GROUP BY origin;
@@ -38,7 +36,7 @@ CREATE VIEW totals AS SELECT
   total(sent) AS sent, total(sent_allowed) AS sent_allowed, total(sent_exempt) AS sent_exempt,
   total(sent_disallowed) AS sent_disallowed, total(sent_unchecked) AS sent_unchecked,
   total(dropped) AS dropped, total(final_url_disallowed) AS final_url_disallowed,
-  total(final_url_dropped) AS final_url_dropped, total(delayed) AS delayed,
+  total(delayed) AS delayed,
   round(total(delay_seconds), 6) AS delay_seconds, total(waited) AS waited,
   round(total(wait_seconds), 6) AS wait_seconds, total(robots_txt) AS robots_txt,
   total(backoffs) AS backoffs, round(total(backoff_seconds), 6) AS backoff_seconds,
@@ -74,21 +72,19 @@ FROM (SELECT *, json_array(result, effect, sha256, max(response) OVER (PARTITION
 WINDOW one AS (PARTITION BY origin ORDER BY at, place);
 CREATE UNIQUE INDEX fetched_number ON fetched(number);
 
-CREATE TABLE version AS SELECT *, row_number() OVER one AS position,
-  count(*) OVER (PARTITION BY origin) AS versions
+CREATE TABLE version AS SELECT *,
+  row_number() OVER (PARTITION BY origin ORDER BY first DESC) AS position
 FROM (SELECT origin, number AS first,
     lead(number, 1, (SELECT max(number) FROM fetched) + 1) OVER (ORDER BY number) - 1 AS last
-  FROM fetched WHERE is_new)
-WINDOW one AS (PARTITION BY origin ORDER BY first);
+  FROM fetched WHERE is_new);
 
 CREATE VIEW versions AS SELECT version.origin, found.result, found.effect, found.source,
   found.fetched_at AS first_at, latest.fetched_at AS last_at, found.status, found.url,
-  found.redirects AS "redirects [msgspec]", latest.failure, found.sha256, found.octets,
-  last - first + 1 AS fetches, latest.expires_at
+  found.redirects AS "redirects [msgspec]", latest.failure, found.sha256,
+  (SELECT octets FROM file WHERE file.sha256 = found.sha256) AS octets, last - first + 1 AS fetches, latest.expires_at
 FROM version JOIN limits JOIN fetched AS found ON found.number = first
 JOIN fetched AS latest ON latest.number = last
-WHERE position <= max_versions / 2 OR versions - position < max_versions - max_versions / 2
-ORDER BY first;
+WHERE position <= max_versions ORDER BY first;
 
 CREATE TABLE decided_rank AS SELECT decided.*,
   row_number() OVER (PARTITION BY origin ORDER BY sent + dropped + final_url DESC, place) AS number
@@ -100,38 +96,34 @@ CREATE VIEW deciding AS SELECT origin, reason, allowed, sha256, agent,
   detail, sent, dropped, final_url, examples AS "examples [msgspec]"
 FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, number;
 
+-- The pace that a site asked for last.
+CREATE TABLE asked AS SELECT DISTINCT origin, last_value(json_object('records', records,
+    'local_delay', local_delay, 'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS asked FROM pace;
+
 CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
     'sent', sent, 'sent_allowed', sent_allowed, 'sent_exempt', sent_exempt,
     'sent_disallowed', sent_disallowed, 'sent_unchecked', sent_unchecked, 'dropped', dropped,
-    'final_url_disallowed', final_url_disallowed, 'final_url_dropped', final_url_dropped,
+    'final_url_disallowed', final_url_disallowed,
     'delayed', delayed, 'delay_seconds', delay_seconds, 'waited', waited,
     'wait_seconds', wait_seconds, 'robots_txt', robots_txt, 'backoffs', backoffs,
     'backoff_seconds', backoff_seconds, 'dropped_for', json(coalesce((
       SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
         FROM decided WHERE decided.origin = listed.origin AND dropped > 0
         GROUP BY 1 ORDER BY 2 DESC, 1)), '{}')))) AS "counts [msgspec]",
-  max(coalesce(versions - max_versions, 0), 0) AS versions_left_out,
-  coalesce(requests, 0) AS deciding_left_out
+  coalesce(versions, 0) AS versions_left_out, coalesce(requests, 0) AS deciding_left_out,
+  asked.asked AS "pace [msgspec]"
 FROM listed JOIN limits
 LEFT JOIN counts USING (origin)
-LEFT JOIN (SELECT origin, max(versions) AS versions FROM version GROUP BY 1) USING (origin)
+LEFT JOIN (SELECT origin, count(*) AS versions FROM version JOIN limits
+  WHERE position > max_versions GROUP BY 1) USING (origin)
+LEFT JOIN asked USING (origin)
 LEFT JOIN (SELECT origin, sum(sent + dropped + final_url) AS requests
   FROM decided_rank JOIN limits WHERE number > max_deciding GROUP BY 1) USING (origin)
 ORDER BY rank;
 
--- The pace that a site asks for, when it changes. Of too many, the last one replaces others.
-CREATE VIEW paces AS SELECT origin, at, records, local_delay, delay AS applied
-FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin ORDER BY at, place) AS number,
-    count(*) OVER (PARTITION BY origin) AS numbers
-  FROM (SELECT pace.*, records IS NOT lag(records, 1, '') OVER one
-      OR local_delay IS NOT lag(local_delay, 1, 0) OVER one AS is_new
-    FROM pace JOIN listed USING (origin)
-    WINDOW one AS (PARTITION BY origin ORDER BY at, place))
-  WHERE is_new)
-WHERE number < max_versions OR number = numbers ORDER BY origin, number;
-
--- What pages say: directives, uses, demands and licenses.
-CREATE VIEW seen AS SELECT *
+-- What pages say: directives and uses.
+CREATE VIEW statements AS SELECT *
 FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin, kind
     ORDER BY responses DESC, name) AS number
   FROM (SELECT origin, kind, name, sum(NOT dropped) AS responses, sum(dropped) AS dropped,
@@ -141,29 +133,25 @@ FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin, kind
     FROM page JOIN listed USING (origin) GROUP BY 1, 2, 3))
 WHERE number <= max_names ORDER BY origin, kind, number;
 
--- The gaps between two requests to a host in one run. A request may have passed the middleware
--- before the delay was known.
-CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND delay > 0 AND (before > 0 OR gap >= delay)
-  AS is_paced
-FROM (SELECT host, at, delay, round(at - lag(at) OVER one, 6) AS gap, lag(delay) OVER one AS before
+-- The gaps between two requests to a host in one run. Of a host with a delay, those that count are
+-- between requests that had to keep it. A request may have passed the middleware before the delay
+-- was known.
+CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND (max(delay) OVER (PARTITION BY host) = 0
+  OR delay > 0 AND (before > 0 OR gap >= delay)) AS counts
+FROM (SELECT host, seconds AS delay, round(at - lag(at) OVER one, 6) AS gap,
+    lag(seconds) OVER one AS before
   FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
   WINDOW one AS (PARTITION BY run, host ORDER BY place));
+CREATE INDEX gap_of ON gap(host, gap) WHERE counts;
 
-CREATE INDEX gap_of ON gap(host, gap) WHERE gap IS NOT NULL;
-CREATE INDEX paced_of ON gap(host, gap) WHERE is_paced;
-
-CREATE TABLE host_rank AS SELECT host, count(*) AS requests, min(at) AS first_at,
-  max(at) AS last_at, min(nullif(delay, 0)) AS shortest_delay,
-  max(nullif(delay, 0)) AS longest_delay, count(gap) AS gaps, min(gap) AS smallest,
-  sum(is_paced) AS paced, min(CASE WHEN is_paced THEN gap END) AS smallest_paced,
-  sum(is_paced AND gap < min(delay, before)) AS too_short,
+CREATE TABLE host_rank AS SELECT host, count(*) AS requests, sum(counts) AS gaps,
+  min(CASE WHEN counts THEN gap END) AS smallest_gap,
+  min(nullif(delay, 0)) AS shortest_delay, max(nullif(delay, 0)) AS longest_delay,
+  sum(counts AND gap < min(delay, before)) AS too_short,
   row_number() OVER (ORDER BY count(*) DESC, host) AS rank
 FROM gap GROUP BY host;
 
-CREATE VIEW hosts AS SELECT host, requests, first_at, last_at, shortest_delay, longest_delay,
-  too_short, json_object('count', gaps, 'smallest', smallest) AS "gaps [msgspec]",
-  json_object('count', paced, 'smallest', smallest_paced) AS "paced_gaps [msgspec]"
-FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
+CREATE VIEW hosts AS SELECT * FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
 
 -- The files to which versions and deciding rules refer. The newest ones keep their text.
 CREATE TABLE texts AS SELECT sha256, octets,
@@ -176,6 +164,5 @@ CREATE VIEW left_out AS SELECT
     AND origin NOT IN (SELECT origin FROM listed)) AS origins,
   (SELECT coalesce(sum(requests), 0) FROM host_rank WHERE rank > max_origins) AS hosts,
   (SELECT coalesce(sum(deciding_left_out), 0) FROM origins) AS deciding,
-  (SELECT coalesce(sum(versions_left_out), 0) FROM origins) AS versions,
   (SELECT count(*) FROM texts WHERE text IS NULL) AS files
 FROM limits;

@@ -8,7 +8,6 @@ import io
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -21,21 +20,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.utils.reactor import is_reactor_installed
-from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import archive as archive_module
 from scrapy_rep.reports import background_file
-from scrapy_rep.reports.archive_reader import ArchiveProblem, read
+from scrapy_rep.reports.archive import ArchivedRobotsTxt, ArchiveProblem, read
 from scrapy_rep.settings import Settings
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, redirect, text
 
 from .conftest import Visitor, make_crawler, our_warnings, run_crawler
-from .ftp import FtpSite
 
 if TYPE_CHECKING:
     from testing.web import Web
@@ -59,6 +56,14 @@ def check(path: Path) -> None:
         status = Checker(SimpleNamespace(inputs=[str(path)], verbose=True)).process_all()
     assert not status, output.getvalue()
     assert "digest pass" in output.getvalue()
+
+
+def archived_in(path: Path) -> list[ArchivedRobotsTxt]:
+    """Return what the reader finds, in a file without problems."""
+    problems: list[ArchiveProblem] = []
+    found = list(read(path, problems.append))
+    assert problems == []
+    return found
 
 
 @pytest.fixture
@@ -91,28 +96,19 @@ async def test_an_exchange_is_archived_as_it_was_on_the_wire(
     assert {"user-agent", "host", "accept-encoding"} <= {name for name, _ in request.fields}
     if is_reactor_installed():
         assert request.block == received
-    assert [record.kind for record in (info, response, request)] == [
-        "warcinfo",
-        "response",
-        "request",
-    ]
+    assert (info.kind, response.kind, request.kind) == ("warcinfo", "response", "request")
     for record in (response, request):
         headers = record.headers
         assert headers["WARC-Target-URI"] == site.url("/robots.txt")
         assert headers["X-Robots-Txt-Origin"] == site.root
-        assert headers["WARC-Warcinfo-ID"] == info.headers["WARC-Record-ID"]
         assert headers["WARC-Date"] == response.headers["WARC-Date"]
-        assert headers["WARC-Block-Digest"] == f"sha256:{sha256(record.block).hexdigest()}"
         assert headers.get("WARC-IP-Address", ADDRESS) == ADDRESS
-        if is_reactor_installed():
-            assert headers["WARC-IP-Address"] == ADDRESS
-            assert headers["WARC-Protocol"] == "http/1.1"
+        assert not is_reactor_installed() or "WARC-IP-Address" in headers
     assert request.headers["WARC-Concurrent-To"] == response.headers["WARC-Record-ID"]
     digest = f"sha256:{sha256(RULES).hexdigest()}"
-    assert response.headers["WARC-Payload-Digest"] == digest
     assert response.headers["X-Robots-Txt-Digest"] == digest
     assert "WARC-Truncated" not in response.headers
-    [archived] = read(path)
+    [archived] = archived_in(path)
     assert (archived.body, archived.status) == (RULES, 200)
     assert f"sha256:{archived.sha256}" == digest
     assert before - 1 < archived.time < time.time() + 1
@@ -124,20 +120,14 @@ async def test_an_exchange_is_archived_as_it_was_on_the_wire(
 async def test_the_first_record_describes_the_crawl(
     web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
 ) -> None:
-    changed = {"REP_TIMEOUT": 5, "REP_DISALLOW_STATUSES": [403, 401]}
-    site = web.site(RULES)
-    await crawl([site.url("/page")], {**settings, **changed})
+    await crawl([web.site(RULES).url("/page")], {**settings, "REP_TIMEOUT": 5})
     info = of_kind(path)[0]
     fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
     assert fields["software"].startswith("scrapy-rep")
-    assert "Scrapy/" in fields["software"]
-    assert fields["format"] == "WARC File Format 1.1"
-    assert fields["robots"] == "RFC 9309"
     assert fields["isPartOf"] == "visitor"
     assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
     values = json.loads(fields["x-scrapy-rep-settings"])
     assert values["REP_TIMEOUT"] == 5
-    assert values["REP_DISALLOW_STATUSES"] == [401, 403]
     assert "REP_STRICT" not in values
     assert info.headers["WARC-Filename"] == "visitor.warc.gz"
 
@@ -159,18 +149,6 @@ async def test_every_hop_of_a_redirect_is_archived(
     first = web.site(redirect(second.url("/next?a=1")))
     await crawl([first.url("/page")], settings)
     check(path)
-    responses = of_kind(path, "response")
-    assert [record.headers["WARC-Target-URI"] for record in responses] == [
-        first.url("/robots.txt"),
-        second.url("/next?a=1"),
-        last.url("/rules"),
-    ]
-    assert {record.headers["X-Robots-Txt-Origin"] for record in responses} == {first.root}
-    assert [record.block.split(b"\r\n")[0] for record in responses] == [
-        b"HTTP/1.1 301 Moved Permanently",
-        b"HTTP/1.1 307 Temporary Redirect",
-        b"HTTP/1.1 200 OK",
-    ]
     requests = of_kind(path, "request")
     assert [record.block.split(b"\r\n")[0] for record in requests] == [
         b"GET /robots.txt HTTP/1.1",
@@ -179,11 +157,11 @@ async def test_every_hop_of_a_redirect_is_archived(
     ]
     for request, site in zip(requests, (first, second, last)):
         assert request.fields <= fields_of(site.received[0].head)
-    found = list(read(path))
-    assert [(each.status, each.origin) for each in found] == [
-        (301, first.root),
-        (307, first.root),
-        (200, first.root),
+    found = archived_in(path)
+    assert [(each.status, each.url, each.origin) for each in found] == [
+        (301, first.url("/robots.txt"), first.root),
+        (307, second.url("/next?a=1"), first.root),
+        (200, last.url("/rules"), first.root),
     ]
     assert found[-1].body == RULES
 
@@ -199,7 +177,7 @@ async def test_a_long_body_is_truncated(
     assert response.headers["WARC-Truncated"] == "length"
     assert ("content-length", str(len(body))) in response.fields
     assert response.body == body[: SIZE_LIMIT + 1]
-    [archived] = read(path)
+    [archived] = archived_in(path)
     assert (archived.body, archived.truncated) == (body[: SIZE_LIMIT + 1], "length")
     origin = outcome.middleware.origins[site.root]
     assert origin.copy is not None
@@ -216,16 +194,7 @@ async def test_a_compressed_body_is_archived_as_it_was_received(
     [response] = of_kind(path, "response")
     assert response.body == body
     assert ("content-encoding", "gzip") in response.fields
-    assert response.headers["WARC-Payload-Digest"] == f"sha256:{sha256(body).hexdigest()}"
-    assert response.headers["X-Robots-Txt-Digest"] == f"sha256:{sha256(RULES).hexdigest()}"
-    with path.open("rb") as stream:  # other tools decode it
-        [content] = [
-            record.content_stream().read()
-            for record in ArchiveIterator(stream)
-            if record.rec_type == "response"
-        ]
-    assert content == RULES
-    [archived] = read(path)
+    [archived] = archived_in(path)
     origin = outcome.middleware.origins[site.root]
     assert origin.copy is not None
     assert (archived.body, archived.sha256) == (RULES, origin.copy.sha256)
@@ -268,7 +237,7 @@ async def test_responses_without_rules_are_archived(
     assert response.headers.get("WARC-Truncated") == truncated
     assert response.body.startswith(body)
     assert "X-Robots-Txt-Digest" not in response.headers
-    [archived] = read(path)
+    [archived] = archived_in(path)
     assert archived.sha256 is None
 
 
@@ -295,7 +264,7 @@ async def test_a_304_in_a_second_crawl_is_a_revisit(
     assert revisit.headers["WARC-Refers-To-Target-URI"] == site.url("/robots.txt")
     assert revisit.block.startswith(b"HTTP/1.1 304 Not Modified\r\n")
     assert ("etag", '"1"') in revisit.fields
-    [first, second] = [*read(path), *read(later)]
+    [first, second] = [*archived_in(path), *archived_in(later)]
     assert (second.status, second.body) == (304, None)
     assert first.sha256 == second.sha256 == sha256(RULES).hexdigest()
     [conditional] = of_kind(later, "request")
@@ -309,36 +278,7 @@ async def test_a_response_from_a_cache_is_not_archived(
     settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     for _ in range(2):
         await crawl([site.url("/page")], settings)
-    assert (site.robots_fetches, len(list(read(path)))) == (1, 1)
-
-
-async def test_a_file_over_ftp_is_a_resource(
-    crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path
-) -> None:
-    if not is_reactor_installed():
-        pytest.skip("Scrapy has no handler for FTP without a reactor")
-    folder = tmp_path / "served"
-    folder.mkdir()
-    site = FtpSite(folder, {"robots.txt": RULES, "file": b""})
-    try:
-        await crawl(site.urls("/file"), settings)
-    finally:
-        site.close()
-    check(path)
-    [resource] = of_kind(path, "resource")
-    assert resource.block == RULES
-    [archived] = read(path)
-    assert (archived.status, archived.body) == (None, RULES)
-
-
-async def test_a_symbolic_link_is_not_followed(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
-) -> None:
-    path.parent.mkdir()
-    os.symlink("elsewhere", path)
-    await crawl([web.site(RULES).url("/page")], settings)
-    assert not (path.parent / "elsewhere").exists()
-    check(path.with_name("visitor-2.warc.gz"))
+    assert (site.robots_fetches, len(archived_in(path))) == (1, 1)
 
 
 async def test_a_full_disk_does_not_stop_the_crawl(
@@ -395,7 +335,7 @@ async def test_a_full_queue_does_not_stop_the_crawl(
     assert len(outcome.responses) == 3
     assert outcome.stats["robotstxt/archive/lost_count"] == 2
     assert outcome.stats["robotstxt/archive/exchange_count"] == 1
-    assert len(list(read(path))) == 1
+    assert len(archived_in(path)) == 1
     [warning] = our_warnings(caplog)
     assert "faster than the disk" in warning
 
@@ -433,8 +373,7 @@ async def test_a_path_that_cannot_be_written_stops_the_crawl(
     (tmp_path / "file").write_text("")
     template = str(tmp_path / "file/a.warc.gz")
     message = await fails_to_start({"REP_ARCHIVE": template}, caplog)
-    assert message.startswith(f"REP_ARCHIVE is {template!r}, which cannot be used: {template}")
-    assert message.endswith(("Not a directory", "File exists"))
+    assert message.startswith(f"REP_ARCHIVE is {template!r}: {tmp_path / 'file'} cannot be written")
 
 
 async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
@@ -448,10 +387,11 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     assert "needs the package warcio: pip install warcio" in message
 
 
-def run(urls: list[str], **settings: Any) -> subprocess.Popen[str]:
-    arguments = json.dumps({"urls": urls, "settings": settings})
+def run(web: Web, body: bytes = RULES, sites: int = 1, **settings: Any) -> subprocess.Popen[str]:
+    roots = [web.site(body).root for _ in range(sites)]
+    arguments = json.dumps({"settings": settings, "roots": roots, "pages": 1})
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.crawl.archive_crawl", arguments],
+        [sys.executable, "-m", "tests.crawl.recorded_crawl", arguments],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -462,26 +402,22 @@ def run(urls: list[str], **settings: Any) -> subprocess.Popen[str]:
 def test_a_crawl_without_an_archive_imports_neither_reports_nor_warcio(
     web: Web, path: Path
 ) -> None:
-    site = web.site(RULES)
-    output, log = run([site.url("/page")]).communicate(timeout=120)
-    assert (output.strip(), site.robots_fetches) == ("", 1), log
-    output, log = run([site.url("/page")], REP_ARCHIVE=str(path)).communicate(timeout=120)
+    output, log = run(web).communicate(timeout=120)
+    assert output.strip() == "", log
+    output, log = run(web, REP_ARCHIVE=str(path)).communicate(timeout=120)
     assert "scrapy_rep.reports.archive" in output, log
     assert "warcio" in output
 
 
 def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
     body = RULES + random.Random(1).randbytes(300_000)
-    sites = [web.site(body) for _ in range(30)]
-    for number in (3, 10, 20):
-        before = sum(site.robots_fetches for site in sites)
-        process = run([site.url("/page") for site in sites], REP_ARCHIVE=str(path))
-        while sum(site.robots_fetches for site in sites) < before + number:
-            assert process.poll() is None, process.communicate()
-            time.sleep(0.001)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-    for each in path.parent.iterdir():
-        problems: list[ArchiveProblem] = []
-        assert all(archived.body == body for archived in read(each, problems.append))
-        assert len(problems) <= 1
+    process = run(web, body, 30, REP_ARCHIVE=str(path))
+    while process.poll() is None and (not path.exists() or path.stat().st_size < 1_000_000):
+        time.sleep(0.001)
+    process.kill()
+    process.communicate()
+    problems: list[ArchiveProblem] = []
+    found = list(read(path, problems.append))
+    assert all(archived.body == body for archived in found)
+    assert len(found) >= 3
+    assert len(problems) <= 1

@@ -1,0 +1,50 @@
+"""A crawl with a report or an archive, in a process of its own.
+
+``python -m tests.crawl.recorded_crawl JSON``: an object with the ``settings``, the ``roots`` of the
+sites and the number of their ``pages``. Writes which modules of reports were imported.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+
+from testing.measure import process_on
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+
+class Visitor(Spider):
+    """Requests the pages of all sites."""
+
+    name = "visitor"
+    roots: tuple[str, ...] = ()
+    pages = 0
+
+    async def start(self) -> AsyncIterator[Any]:
+        for page in range(self.pages):
+            for root in self.roots:
+                yield Request(f"{root}/{page}")
+
+    def parse(self, _: Any, **__: Any) -> None:
+        """Use nothing of a page."""
+
+
+def main(settings: dict[str, Any], **arguments: Any) -> None:
+    """Run the crawl. The event log is written several times a second."""
+    if "REP_REPORT" in settings:
+        import_module("scrapy_rep.reports.event_log").WRITE_INTERVAL = 0.1  # type: ignore[attr-defined]
+    process = process_on("asyncio", {"LOG_LEVEL": "INFO", **settings})
+    process.crawl(Visitor, **arguments)
+    process.start()
+    names = ("scrapy_rep.reports", "warcio")
+    sys.stdout.write(" ".join(name for name in sorted(sys.modules) if name.startswith(names)))
+
+
+if __name__ == "__main__":
+    main(**json.loads(sys.argv[1]))
