@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ..protocol.access import FetchResult
-    from ..reports.archive_reader import ArchivedRobotsTxt, ArchiveProblem
+    from ..reports.archive import ArchivedRobotsTxt, ArchiveProblem
     from .session import Session
     from .sources import Policy, Target
 
@@ -396,17 +396,15 @@ def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchR
     """Return what an archived response means; None if it changes nothing, such as a redirect."""
     from ..fetch.fetcher import status_policy  # it imports Twisted
 
-    result = AccessResult.RULES  # a file that came over FTP has no status
-    if found.status is not None:
-        statuses = status_policy(context.settings, origin)
-        result = access_result(found.status, statuses, conditional=found.sha256 is not None)
+    statuses = status_policy(context.settings, origin)
+    result = access_result(found.status, statuses, conditional=found.sha256 is not None)
     if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):
         return None
     if result is AccessResult.RULES and found.body is not None:
         result = other_page(found.body) or result
         if result is AccessResult.RULES:
             content = origin.resource.parse(found.body, strict=False, url=found.url)
-            return Rules(content, found.status or 200, CopyInfo(found.url), found.time)
+            return Rules(content, found.status, CopyInfo(found.url), found.time)
     if result.is_unavailable:
         return Unavailable(found.url, found.time, found.status, result)
     return Unreachable(f"status {found.status}", found.status, found.url)

@@ -321,7 +321,7 @@ def access_rows(access: Access) -> Iterator[Row]:
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
     try:
-        return import_module("..reports.archive_reader", __package__)  # which imports warcio
+        return import_module("..reports.archive", __package__)  # which imports warcio
     except ImportError as error:
         if (error.name or "").partition(".")[0] != "warcio":
             raise

@@ -303,8 +303,6 @@ class ArchivedRobotsTxt(NamedTuple):
     sha256: str | None
     """The SHA-256 of the file, as a store has it. For a 304, that of the copy that is still valid.
     """
-    truncated: str | None
-    """Why the end of the body is missing: the value of WARC-Truncated."""
 
 
 class ArchiveProblem(NamedTuple):
@@ -410,20 +408,17 @@ def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt 
         raise ValueError("the status code is not valid")
     at = iso_date_to_datetime(headers.get_header("WARC-Date")).replace(tzinfo=timezone.utc)
     digest = headers.get_header(DIGEST_FIELD) or ""
-    truncated = headers.get_header("WARC-Truncated")
-    is_revisit = record.rec_type == "revisit"
     return ArchivedRobotsTxt(
         url,
         origin,
         at.timestamp(),
         int(http.get_statuscode()),
-        None if is_revisit else _file(stream, http, truncated),
+        None if record.rec_type == "revisit" else _file(stream, http, headers),
         digest.removeprefix("sha256:") or None,
-        truncated,
     )
 
 
-def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
+def _file(stream: Any, http: Any, headers: Any) -> bytes | None:
     """Return the decoded body, as the crawl read it."""
     codings = [value for name, value in http.headers if name.lower() == "content-encoding"]
     coding = ",".join(codings).strip().lower()
@@ -434,7 +429,8 @@ def _file(stream: Any, http: Any, truncated: str | None) -> bytes | None:
         return None
     reader.feed(_beginning(stream, WIRE_LIMIT))
     body = reader.body
-    if body is None or (truncated is not None and len(body) <= SIZE_LIMIT):
+    is_cut_off = headers.get_header("WARC-Truncated") is not None
+    if body is None or (is_cut_off and len(body) <= SIZE_LIMIT):
         return None
     return file_of(body)
 
