@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ from .sources import Access, access_rows
 from .texts import STYLES, listed, named_values, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
     from typing_extensions import Self
@@ -67,24 +66,15 @@ class Line(Struct):
 
 
 class Usage(Struct):
-    """What is stated about the use of a URL's content, and what follows from it."""
+    """What follows for the use of a URL's content, and the statements from which it does."""
 
-    content_signal: Mapping[str, bool | str]
-    content_usage: Mapping[str, bool | str]
     evaluated: dict[str, bool]
-    policies: tuple[str, ...] = ()
-    """The rules of policy tokens that decide."""
+    stated: tuple[str, ...]
 
     def __str__(self) -> str:
-        parts = [
-            f"{name}: {'granted' if value else 'refused'}" for name, value in self.evaluated.items()
-        ]
-        if self.content_signal:
-            parts.append(f"Content-Signal: {stated_text(self.content_signal)}")
-        if self.content_usage:
-            parts.append(f"Content-Usage: {stated_text(self.content_usage)}")
-        parts += map(printable, self.policies)
-        return "; ".join(parts)
+        words = {True: "granted", False: "refused"}
+        parts = [f"{name}: {words[value]}" for name, value in self.evaluated.items()]
+        return "; ".join([*parts, *map(printable, self.stated)])
 
 
 class Answer(Struct, kw_only=True):
@@ -241,8 +231,10 @@ def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | N
     policies = policy_statements(robots.usage_policies(url))
     if not signals and not usage and not policies:
         return None
-    stated: list[Signals] = [signals, usage, *(statement for _, statement in policies)]
-    return Usage(signals, usage, evaluated(stated), tuple(source for source, _ in policies))
+    found: list[Signals] = [signals, usage, *(statement for _, statement in policies)]
+    named = (("Content-Signal", signals), ("Content-Usage", usage))
+    stated = [f"{name}: {stated_text(values)}" for name, values in named if values]
+    return Usage(evaluated(found), (*stated, *(source for source, _ in policies)))
 
 
 def line_text(line: bytes) -> str:

@@ -168,13 +168,6 @@ def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "corrected" not in capsys.readouterr().err
 
 
-def test_a_place_is_one_line(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    robots_txt.write_bytes(b"User-agent: *\nDisallow: " + b"a" * 200)
-    assert main(["lint", "robots.txt"]) == 1
-    _, shown, mark = capsys.readouterr().out.splitlines()
-    assert len(shown) == len(mark) == 104
-
-
 def test_unsafe_fixes(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
     robots_txt.write_bytes(b"User-agent: *\nAllow: a\nDisallow: b\n")
     assert main(["lint", "robots.txt"]) == 1
@@ -260,14 +253,6 @@ def test_standard_input(
     give_input(monkeypatch, BODY)
     assert main(["lint", "-", "-q"]) == 1
     assert capsysbinary.readouterr().out.decode().splitlines() == lines_of("-")
-
-
-@pytest.mark.parametrize("body", [b"\0\xff\xfe" * 1000, b"User-agent: *\nDisallow: /\x1b[2J\n"])
-def test_binary_files(tmp_path: Path, body: bytes, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(body)
-    assert main(["lint", str(path), "--fix"]) in {0, 1}
-    assert "\x1b" not in capsys.readouterr().out
 
 
 async def test_sites_and_files(web: Web, cli: Cli, tmp_path: Path) -> None:

@@ -73,14 +73,6 @@ def test_all_groups(run: Run, tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
 
 
-def test_json(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    record = run("show", "robots.txt", "--json").record
-    validate(record, "show")
-    assert [group["tokens"] for group in record["groups"]] == [["a"], ["b"], ["*"]]
-    assert record["clean_params"] == ["ref&sid /shop"]
-
-
 def test_without_groups(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text("# nothing\n")
     assert "No group: everything is allowed." in run("show", "robots.txt").out
@@ -175,20 +167,6 @@ def test_a_file_with_thousands_of_groups(run: Run, tmp_path: Path) -> None:
 
 def _letters(number: int) -> str:
     return "".join(chr(97 + int(digit)) for digit in str(number))
-
-
-def test_many_tokens_are_cut(run: Run, tmp_path: Path) -> None:
-    agents = "".join(f"User-agent: bot-{'x' * number}\n" for number in range(1, 90))
-    (tmp_path / "robots.txt").write_text(f"{agents}Disallow: /\n")
-    out = run("show", "robots.txt").out
-    assert "and 39 more" in " ".join(out.split())
-    assert len(run("show", "robots.txt", "--json").record["groups"][0]["tokens"]) == 89
-
-
-def test_a_file_is_preferred_to_a_site(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "example.com").write_text("User-agent: *\nDisallow: /\n")
-    done = run("show", "example.com", "--json")
-    assert done.record["origin"] is None
 
 
 POLICY = """\
