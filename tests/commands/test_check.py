@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy.settings import Settings
-
-from scrapy_rep.commands.crawlers import of_user_agent
-from scrapy_rep.commands.explain import explain
-from scrapy_rep.commands.output import json_line
-from scrapy_rep.commands.sources import of_file, target_of
-from testing.corpus import load
 
 from .conftest import ROBOTS, validate
 
@@ -80,22 +73,6 @@ def test_several_answers_are_lines(run: Run) -> None:
         "allowed    /a  mybot: no rule matches",
         "disallowed /a  otherbot: line 9, Disallow: /, for otherbot",
     ]
-
-
-@pytest.mark.parametrize(
-    ("rules", "url", "other"),
-    [
-        ("Disallow: /a\nDisallow: /ab", "/ab", 2),
-        ("Disallow: /a\nAllow: /a", "/a", 2),
-        ("Disallow: /a*\nDisallow: /*b", "/ab", 3),
-        ("Disallow: /a%2f\nDisallow: /a%2F", "/a%2Fx", 3),
-    ],
-)
-def test_other_rules_that_match(run: Run, tmp_path: Path, rules: str, url: str, other: int) -> None:
-    (tmp_path / "robots.txt").write_text(f"User-agent: *\n{rules}\n")
-    record = check(run, url, "--json").record
-    validate(record, "check")
-    assert [rule["line"] for rule in record["other_rules"]] == [other]
 
 
 @pytest.mark.parametrize(
@@ -275,33 +252,6 @@ def test_what_was_read_before_an_error_is_written(run: Run, tmp_path: Path) -> N
     assert done.code == 2
     assert "cannot read urls.jsonl as URLs: line 501: " in done.err
     assert len(done.records) >= 448
-
-
-def test_the_rules_of_many_files() -> None:
-    files, rows, _ = load(None, files=150, questions=6)
-    policies = {name: of_file(name, body) for name, body in files.items()}
-    explained = 0
-    for row in rows:
-        robots = policies[row.file].robots
-        assert robots is not None
-        policy, agent, target = policies[row.file], of_user_agent(row.agent), target_of(row.url)
-        verdict = policy.verdict(target.url, agent.tokens)
-        record = explain(target, agent, policy, verdict)
-        record = json.loads(json_line(record))
-        assert (record["allowed"], record["group"]) == (verdict.allowed, agent.group(robots))
-        assert verdict.agent in (None, record["group"])
-        rule = record["rule"]
-        assert (rule and rule["line"]) == (verdict.rule and verdict.rule.line)
-        if rule is None:
-            assert record["other_rules"] == []
-            continue
-        explained += 1
-        validate(record, "check")
-        assert rule["line"] in [line["line"] for line in record["context"]]
-        matches = robots.matches(target.url, agent.tokens)
-        others = {each["line"] for each in record["other_rules"]}
-        assert others == {each.line for each in matches} - {rule["line"]}
-    assert explained > 100
 
 
 @pytest.mark.parametrize("obeys", [None, False, True])
