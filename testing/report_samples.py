@@ -331,7 +331,7 @@ def hostile(texts: list[str]) -> Report:
                 ],
             )
         )
-        made.hosts.append(HostPace(f"{number}{text}", 2, 1, 1.0, 1.0, 1.0, 2.0, 1))
+        made.hosts.append(HostPace(f"{number}{text}", 2, 1, 1.0, 1.0, 1.0, 1))
         made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
     made.totals = made.origins[0].counts
     return made

@@ -126,9 +126,9 @@ class Pace(NamedTuple):
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-    asked = [host for host in report.hosts if host.shortest_delay and host.gaps]
-    asked.sort(key=lambda host: round((host.smallest_gap or 0) / (host.shortest_delay or 1), 3))
-    unasked = [host for host in report.hosts if not host.shortest_delay and host.gaps]
+    asked = [host for host in report.hosts if host.delay and host.gaps]
+    asked.sort(key=lambda host: round((host.smallest_gap or 0) / (host.delay or 1), 3))
+    unasked = [host for host in report.hosts if not host.delay and host.gaps]
     unasked.sort(key=lambda host: host.smallest_gap or 0)
     return Pace(asked, unasked, sum(host.too_short for host in asked))
 

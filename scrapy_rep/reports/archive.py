@@ -19,7 +19,6 @@ import os
 import re
 import zlib
 from datetime import datetime, timezone
-from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.metadata import version
@@ -33,13 +32,8 @@ from warcio.bufferedreaders import ChunkedDataReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.limitreader import LimitReader
 from warcio.recordloader import ArcWarcRecordLoader
-from warcio.statusandheaders import (
-    StatusAndHeaders,
-    StatusAndHeadersParser,
-    StatusAndHeadersParserException,
-)
+from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException
 from warcio.timeutils import iso_date_to_datetime
-from warcio.utils import Digester
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
@@ -73,8 +67,6 @@ WARC-Payload-Digest is that of the body with its content coding."""
 
 EXCHANGE_OVERHEAD = 4096
 """The bytes that an exchange counts in addition to its bodies."""
-
-NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 
 HIDDEN = b"***"
 """Replaces the value of a request header that may be a secret."""
@@ -159,10 +151,10 @@ def _info(spider: str, settings: Settings) -> dict[str, str]:
 
 def warcinfo(filename: str, fields: Mapping[str, str]) -> bytes:
     """Return the first record of an archive, which describes the crawl."""
-    writer = _Writer()
+    writer = WARCWriter(BytesIO(), warc_version="1.1")
     lines = {name: " ".join(value.split()) for name, value in fields.items()}
     writer.write_record(writer.create_warcinfo_record(" ".join(filename.split()), lines))
-    return writer.octets()
+    return _octets(writer)
 
 
 def exchange_records(exchange: Exchange) -> bytes:
@@ -175,20 +167,38 @@ def exchange_records(exchange: Exchange) -> bytes:
     }
     if exchange.ip_address is not None and not exchange.by_proxy:
         common["WARC-IP-Address"] = str(exchange.ip_address)
-    headers, kind, body = dict(common), "response", exchange.body
+    headers, digest = dict(common), None
     if exchange.truncated is not None:
         headers["WARC-Truncated"] = str(exchange.truncated)
     if exchange.file is not None and 200 <= exchange.status <= 299:
-        headers[DIGEST_FIELD] = f"sha256:{sha256(file_of(exchange.file)).hexdigest()}"
-    if exchange.status == 304 and exchange.copy_sha256 is not None:
-        kind, body = "revisit", b""
-        headers["WARC-Profile"] = NOT_MODIFIED_PROFILE
-        headers["WARC-Refers-To-Target-URI"] = exchange.url
-        headers[DIGEST_FIELD] = f"sha256:{exchange.copy_sha256}"
-    writer = _Writer()
-    common["WARC-Concurrent-To"] = writer.add(kind, headers, _response_head(exchange), body)
-    writer.add("request", common, _request_head(exchange), b"")
-    return writer.octets()
+        digest = sha256(file_of(exchange.file)).hexdigest()
+    elif exchange.status == 304:
+        digest = exchange.copy_sha256
+    if digest is not None:
+        headers[DIGEST_FIELD] = f"sha256:{digest}"
+    writer = WARCWriter(BytesIO(), warc_version="1.1")
+    response = _add(writer, "response", headers, _response_head(exchange), exchange.body)
+    common["WARC-Concurrent-To"] = response
+    _add(writer, "request", common, _request_head(exchange), b"")
+    return _octets(writer)
+
+
+def _add(writer: Any, kind: str, headers: dict[str, str], head: bytes, body: bytes) -> str:
+    """Add a record. Returns its identifier."""
+    block = head + body
+    headers["WARC-Block-Digest"] = f"sha256:{sha256(block).hexdigest()}"
+    headers["WARC-Payload-Digest"] = f"sha256:{sha256(body).hexdigest()}"
+    # Without a URL, warcio does not read the head, and so does not change bytes beyond ASCII.
+    made = {"payload": BytesIO(block), "length": len(block), "warc_headers_dict": headers}
+    record = writer.create_warc_record("", kind, **made)
+    writer.write_record(record)
+    identifier: str = record.rec_headers.get_header("WARC-Record-ID")
+    return identifier
+
+
+def _octets(writer: Any) -> bytes:
+    octets: bytes = writer.out.getvalue()
+    return octets
 
 
 def _response_head(exchange: Exchange) -> bytes:
@@ -219,46 +229,6 @@ def _head(line: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     # A download handler splits the lines. If a value has a line break, another component set it.
     lines = [line.encode("utf-8", "replace"), *(name + b": " + value for name, value in fields)]
     return b"".join(_LINE_BREAK.sub(b" ", line) + b"\r\n" for line in lines) + b"\r\n"
-
-
-class _Head(StatusAndHeaders):  # type: ignore[misc, unused-ignore] # warcio has no types
-    """A message head that is written as it is. warcio would change bytes beyond ASCII."""
-
-    def __init__(self, octets: bytes) -> None:
-        super().__init__("head", [])
-        self._octets = octets
-
-    def compute_headers_buffer(self, _: object = None) -> None:
-        """Called by warcio."""
-        self.headers_buff = self._octets
-
-
-class _Writer(WARCWriter):  # type: ignore[misc, unused-ignore]
-    """Writes records to memory. warcio adds the digests, the length and the media type."""
-
-    _create_digester = staticmethod(partial(Digester, "sha256"))
-
-    def __init__(self) -> None:
-        super().__init__(BytesIO(), gzip=True, warc_version="1.1")
-
-    def add(self, kind: str, headers: dict[str, str], head: bytes, body: bytes) -> str:
-        """Add a record. Returns its identifier."""
-        record = self.create_warc_record(
-            "",
-            kind,
-            payload=BytesIO(body),
-            length=len(body),
-            warc_headers_dict=headers,
-            http_headers=_Head(head),
-        )
-        self.write_record(record)
-        identifier: str = record.rec_headers.get_header("WARC-Record-ID")
-        return identifier
-
-    def octets(self) -> bytes:
-        """Return all records."""
-        octets: bytes = self.out.getvalue()
-        return octets
 
 
 # Reading
@@ -407,13 +377,14 @@ def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt 
     if _STATUS.fullmatch(http.get_statuscode()) is None:
         raise ValueError("the status code is not valid")
     at = iso_date_to_datetime(headers.get_header("WARC-Date")).replace(tzinfo=timezone.utc)
-    digest = headers.get_header(DIGEST_FIELD) or ""
+    digest, status = headers.get_header(DIGEST_FIELD) or "", int(http.get_statuscode())
+    has_file = record.rec_type == "response" and status != 304
     return ArchivedRobotsTxt(
         url,
         origin,
         at.timestamp(),
-        int(http.get_statuscode()),
-        None if record.rec_type == "revisit" else _file(stream, http, headers),
+        status,
+        _file(stream, http, headers) if has_file else None,
         digest.removeprefix("sha256:") or None,
     )
 

@@ -108,17 +108,8 @@ REPORT_TIMEOUT = 600.0
 """Seconds that the spider waits at most for the report before it closes. The process ends only when
 the thread of the file does. A report of a million requests takes about ten."""
 
-DOWNLOAD_STATS = (
-    "downloader/request_method_count/",
-    "downloader/response_status_count/",
-)
+DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status_count/"
 """The stats of Scrapy that the report has, by the start of their names."""
-
-MAX_DOWNLOAD_STATS = 100
-"""How many of them the report has at most. A site chooses its statuses."""
-
-MAX_MESSAGE = 500
-"""Characters of a message about a file that cannot be read."""
 
 
 class CrawlLog:
@@ -427,6 +418,9 @@ class CrawlReport(CrawlLog):
 
     def _write(self) -> None:
         self.flush()
+        self._report_file_failure()
+
+    def _report_file_failure(self) -> None:
         if self._file.failure and not self._failures:
             self._report_failure(self._log_path, self._file.failure)
 
@@ -437,26 +431,21 @@ class CrawlReport(CrawlLog):
             await self._archive.close()
             self.run.archive_sha256 = self._archive.file.sha256
         self.end(self._downloads(), reason)
-        failures: list[tuple[Path, object]] = []
         try:
-            failures += await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
+            await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
         except Exception as error:
-            failures.append((self._log_path, error))
+            self._report_failure(self._log_path, error)
         await self._file.close(self._clock)
-        if self._file.failure:  # comes first: the report may lack events because of it
-            failures.insert(0, (self._log_path, self._file.failure))
-        for path, failure in failures:
-            self._report_failure(path, failure)
+        self._report_file_failure()
 
     def _downloads(self) -> dict[str, int]:
         """Return some stats of Scrapy's downloader."""
-        found = {
+        return {
             name.removeprefix("downloader/"): value
-            for name, value in self._stats.get_stats().items()
+            for name, value in sorted(self._stats.get_stats().items())
             if name.startswith(DOWNLOAD_STATS) and type(value) is int
         }
-        return {name: found[name] for name in sorted(found)[:MAX_DOWNLOAD_STATS]}
 
     def _report_failure(self, path: Path, error: object) -> None:
         self._failures += 1
@@ -466,30 +455,27 @@ class CrawlReport(CrawlLog):
         logger.error(
             "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. The "
             "crawl continues. Later failures are counted in the stat robotstxt/report_error_count.",
-            {"path": path, "error": printable(str(error) or type(error).__name__, MAX_MESSAGE)},
+            {"path": path, "error": printable(str(error) or type(error).__name__)},
             extra={"spider": self._crawler.spider},
         )
 
-    # The thread of the file calls these.
-
-    def _write_report(self) -> list[tuple[Path, object]]:
-        """Write the report. Returns the paths that cannot be written."""
+    def _write_report(self) -> None:
+        """Write the report. The thread of the file calls this."""
+        self._report_file_failure()
         report = read_reports([self._log_path])
-        failures: list[tuple[Path, object]] = []
         for path in self._targets:
             try:
                 text = RENDERERS[path.suffix.lower()](report)
                 write_atomically(path, text.encode("utf-8", "backslashreplace"))
             # One form that fails must not cost the other.
             except Exception as error:
-                failures.append((path, error))
+                self._report_failure(path, error)
             else:
                 logger.info(
                     "The report of the crawl is %(path)s.",
                     {"path": path},
                     extra={"spider": self._crawler.spider},
                 )
-        return failures
 
 
 def _cut(settings: dict[str, str]) -> dict[str, str]:

@@ -247,9 +247,9 @@ class HostPace(Struct):
     """In seconds."""
     median_gap: float | None = None
     """Of an even number of gaps: the longer one of the two in the middle."""
-    shortest_delay: float | None = None
-    longest_delay: float | None = None
-    """The delays that the crawl had to keep, as the sites asked for them. None without any."""
+    delay: float | None = None
+    """The shortest delay that the crawl had to keep, as the sites asked for it. None without any.
+    """
     too_short: int = 0
     """The gaps that were shorter than the delay at both requests."""
 

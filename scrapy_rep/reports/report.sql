@@ -146,7 +146,7 @@ CREATE INDEX gap_of ON gap(host, gap) WHERE counts;
 
 CREATE TABLE host_rank AS SELECT host, count(*) AS requests, sum(counts) AS gaps,
   min(CASE WHEN counts THEN gap END) AS smallest_gap,
-  min(nullif(delay, 0)) AS shortest_delay, max(nullif(delay, 0)) AS longest_delay,
+  min(nullif(delay, 0)) AS delay,
   sum(counts AND gap < min(delay, before)) AS too_short,
   row_number() OVER (ORDER BY count(*) DESC, host) AS rank
 FROM gap GROUP BY host;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import threading
 import tracemalloc
 from hashlib import sha256
 from ipaddress import ip_address
@@ -18,6 +19,7 @@ from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import archive as module
+from scrapy_rep.reports import background_file
 from scrapy_rep.reports.archive import (
     Archive,
     ArchivedRobotsTxt,
@@ -128,15 +130,13 @@ def test_the_address_of_a_proxy_is_not_that_of_the_site() -> None:
     assert "WARC-IP-Address" not in response.headers
 
 
-def test_a_304_is_a_revisit_only_if_there_is_a_copy() -> None:
-    revisit, _ = written(status=304, copy_sha256="0" * 64, body=b"ignored", file=None)
-    assert revisit.kind == "revisit"
-    assert revisit.headers["X-Robots-Txt-Digest"] == "sha256:" + "0" * 64
-    assert revisit.block.endswith(b"\r\n\r\n")
-    response, _ = written(status=304, body=b"", file=None)
-    assert response.kind == "response"
-    response, _ = written(copy_sha256="0" * 64)  # the file has changed
-    assert response.kind == "response"
+def test_a_304_has_the_digest_of_the_copy() -> None:
+    response, _ = written(status=304, copy_sha256="0" * 64, body=b"", file=None)
+    assert response.headers["X-Robots-Txt-Digest"] == "sha256:" + "0" * 64
+    assert response.block.endswith(b"\r\n\r\n")
+    for values in ({"status": 304}, {"status": 404, "copy_sha256": "0" * 64}):
+        response, _ = written(file=None, **values)
+        assert "X-Robots-Txt-Digest" not in response.headers
 
 
 def test_the_digest_is_that_of_the_file_that_a_browser_shows() -> None:
@@ -156,6 +156,26 @@ def test_each_value_of_a_warcinfo_record_is_one_line() -> None:
     [info] = records_of(warcinfo("a\r\nb.warc.gz", fields))
     assert info.block == b"software: a b: c\r\nisPartOf: \xc3\xbc\r\n"
     assert info.headers["WARC-Filename"] == "a b.warc.gz"
+
+
+async def test_a_disk_that_hangs_loses_records_and_does_not_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    monkeypatch.setattr(background_file, "_write", lambda _, data: release.wait(60) and len(data))
+    monkeypatch.setattr(background_file, "QUEUE_LIMIT", 10)
+    monkeypatch.setattr(background_file, "CLOSE_TIMEOUT", 0.1)
+    file = BackgroundFile(tmp_path / "a.warc.gz")
+    try:
+        for _ in range(3):
+            file.append(5, lambda: b"1")
+        assert (file.lost, file.failure) == (
+            1, "records arrive faster than the disk can write them"
+        )  # fmt: skip
+        await file.close(Clock())
+    finally:
+        release.set()
+    assert (file.lost, file.sha256) == (3, None)
 
 
 def test_no_file_that_exists_is_changed(tmp_path: Path) -> None:
