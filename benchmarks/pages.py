@@ -18,7 +18,7 @@ from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
-from scrapy_rep.pages.links import Links
+from scrapy_rep.pages.html import Links
 from testing.harness import Duration, Parameter, Result, Row
 from testing.processes import call
 from testing.web import Page, Web

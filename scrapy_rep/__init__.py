@@ -36,9 +36,12 @@ if TYPE_CHECKING:
         RobotsTxtDisallowed,
         SettingError,
     )
-    from .pages.access_terms import AccessTerms, AccessTermsMiddleware
-    from .pages.directives import PageDirectives
-    from .pages.middleware import PageDirectivesMiddleware, page_directives
+    from .pages.directives import AccessTerms, PageDirectives
+    from .pages.middleware import (
+        AccessTermsMiddleware,
+        PageDirectivesMiddleware,
+        page_directives,
+    )
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
@@ -78,8 +81,8 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AccessTerms": "pages.access_terms",
-    "AccessTermsMiddleware": "pages.access_terms",
+    "AccessTerms": "pages.directives",
+    "AccessTermsMiddleware": "pages.middleware",
     "Addon": "addon",
     "CleanParam": "protocol.records",
     "CleanParamRequestFingerprinter": "crawl.fingerprinter",

@@ -13,8 +13,7 @@ from scrapy.utils.python import global_object_name
 from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
-from .pages.access_terms import AccessTermsMiddleware
-from .pages.middleware import PageDirectivesMiddleware
+from .pages.middleware import AccessTermsMiddleware, PageDirectivesMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

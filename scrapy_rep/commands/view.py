@@ -495,7 +495,7 @@ def _rows(record: View) -> Iterator[Row]:
         text = word(page.location.allowed).append(f"  {printable(page.location.url)}", "default")
         yield "Redirects to", text
     if page.access_terms:
-        from ..pages.access_terms import AccessTerms
+        from ..pages.directives import AccessTerms
 
         yield "Requires", Text(str(AccessTerms(**page.access_terms)), style="yellow")
     yield "Title", printable(page.title or "none")

@@ -1,7 +1,8 @@
 """The directives of a page: X-Robots-Tag, robots meta elements, TDM reservation and licenses.
 
 Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
-Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0. `protocol.usage` has their versions.
+Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0; for pages that require a payment, Cloudflare's
+pay per crawl (``crawler-price``) and x402. `protocol.usage.VOCABULARIES` has their versions.
 
 All statements that apply to a crawler are merged: those for every crawler and those for its
 tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::
@@ -13,20 +14,25 @@ tokens, in headers and in the page. The most restrictive one applies. The gramma
     member       = agent *(";" name ["=" argument]) / rule
     agent        = token / DQUOTE token DQUOTE
 
-To support one more flag, such as ``noindex``, add a field to `PageDirectives`.
+    crawler-price    = currency SP amount                      such as "USD 0.01"
+    PAYMENT-REQUIRED = base64 of a JSON object with the offers of the site
+
+Nothing here pays or acquires a license. To support one more flag, such as ``noindex``, add a field
+to `PageDirectives`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.freshness import http_date, utc
 from ..protocol.paths import resolve
+from ..protocol.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +40,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from ..protocol.tdmrep import TdmRule
-    from .access_terms import AccessTerms
 
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 
@@ -55,14 +60,11 @@ LICENSE = "license"
 """The link type of RSL and of the HTML standard."""
 _TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 
-_NONE = "none"
-"""Stands for noindex and nofollow."""
 _NUMBERS = ("max-snippet", "max-video-preview")
-_PREVIEW = "max-image-preview"
 _PREVIEWS = ("none", "standard", "large")
 """The values of max-image-preview, the most restrictive first."""
 _UNAVAILABLE_AFTER = "unavailable_after"
-_WITHOUT_EFFECT = ("all", "index", "follow")
+_OTHERS = ("none", "all", "index", "follow", "max-image-preview", _UNAVAILABLE_AFTER)
 
 # agent = token ["/" version] ":"
 # A name or the end of the part follows. So "foo: 5" and the time of a date have no agent.
@@ -74,13 +76,13 @@ _AGENT = re.compile(
     """,
     re.VERBOSE,
 )
-_NUMBER = re.compile(r"-1|0*[0-9]{1,9}")
+_NUMBER = re.compile("-1|[0-9]{1,9}")
 
 # Text up to a separator that is not in quotation marks, for one separator each. The last quotation
 # mark may be missing, and so may the character behind the last backslash. This is linear in the
 # length of a line: no part of a match can be given to another part.
 _QUOTED = r'" [^"\\]* (?: \\. [^"\\]* )* (?: " | \\? \Z )'
-BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
+_BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
     re.compile(rf'(?: [^{separator}"]+ | {_QUOTED} )+', re.VERBOSE | re.DOTALL)
     for separator in ",;"
 )
@@ -93,26 +95,24 @@ _LINK_VALUE = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# A challenge with the scheme of RSL (RFC 9110 §11.3), in a line without quoted strings.
+_LICENSE_CHALLENGE = re.compile(
+    r"(?:^|,) [ \t]* license (?: [ \t]+ (?! [ \t=] ) | [ \t]* (?: , | \Z ) )",
+    re.VERBOSE | re.IGNORECASE,
+)
+_QUOTED_STRING = re.compile(_QUOTED, re.VERBOSE | re.DOTALL)
+MAX_CHALLENGES, MAX_CHALLENGE = 10, 4096
+"""The WWW-Authenticate lines that are read, and the characters of each (ours)."""
+PAYMENT_REQUIRED = 402
+"""RFC 9110 §15.5.3."""
+MAX_OFFERS = 16_384
+"""Characters of a PAYMENT-REQUIRED header. A longer one is not kept (ours)."""
+
 _PARAMETER_VALUE = re.compile("[=:]")
-_FALSE = "?0"
-"""The Boolean false of RFC 9651 §3.3.6."""
 _BARE_AGENT = re.compile(r"\* | [A-Za-z0-9_][A-Za-z0-9_.-]*", re.VERBOSE)
 
-# ISO 8601, extended or basic format:
-#
-#   date-time = year ["-"] month ["-"] day [("T" / " ") time]
-#   time      = hour [":"] minute [[":"] second [("." / ",") fraction]] [[" "] zone]
-#   zone      = "Z" / "UTC" / "GMT" / ("+" / "-") hour [[":"] minute]
-_ISO_8601 = re.compile(
-    r"""
-    ([0-9]{4}) -? ([0-9]{2}) -? ([0-9]{2})
-    (?: [Tt\x20] ([0-9]{2}) :? ([0-9]{2})
-        (?: :? ([0-9]{2}) (?: [.,] [0-9]{1,20} )? )?
-        [ ]? ( [Zz] | UTC | GMT | [+-] [0-9]{2} (?: :? [0-9]{2} )? )?
-    )?
-    """,
-    re.VERBOSE,
-)
+_UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
+"""The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
 
 
 class Element(NamedTuple):
@@ -136,6 +136,34 @@ class Statement(NamedTuple):
     """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
     agent: str = WILDCARD_AGENT
     """The product token for which the rule is meant, in lower case, or ``*``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessTerms:
+    """What a site requires before it sends a page. `str` is short and safe to log.
+
+    >>> str(AccessTerms(payment_required=True, price="USD 0.01"))
+    'a payment (USD 0.01)'
+    """
+
+    payment_required: bool = False
+    """Whether the status is 402 (Payment Required)."""
+    license_required: bool = False
+    """Whether the response has the header ``WWW-Authenticate: License`` (RSL)."""
+    price: str | None = None
+    """The price of the page, as the site wrote it (``crawler-price``)."""
+    offers: str | None = None
+    """The ways to pay (x402), as the site wrote them: the PAYMENT-REQUIRED header, which is a JSON
+    object in base64."""
+
+    def __str__(self) -> str:
+        price = self.price or ("x402" if self.offers else None)
+        required = []
+        if self.payment_required:
+            required.append(f"a payment ({price})" if price else "a payment")
+        if self.license_required:
+            required.append("a license")
+        return " and ".join(required)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +220,7 @@ _FLAGS = frozenset(field.name for field in fields(PageDirectives) if field.type 
     "expired"
 }
 
-_RULE_NAMES = frozenset([*_FLAGS, _NONE, *_NUMBERS, _PREVIEW, _UNAVAILABLE_AFTER, *_WITHOUT_EFFECT])
+_RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 """The names of rules. None of them is read as an agent."""
 
 
@@ -230,12 +258,12 @@ def merge(stated: Sequence[Statement], url: str | None = None) -> PageDirectives
     for rule, argument, _, _ in stated:
         if rule in _FLAGS:
             found[rule] = True
-        elif rule == _NONE:
+        elif rule == "none":
             found["noindex"] = found["nofollow"] = True
         elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
             field = rule.replace("-", "_")
-            found[field] = min(found.get(field, -1), _number(argument), key=_limit)
-        elif rule == _PREVIEW and argument.lower() in _PREVIEWS:
+            found[field] = min(found.get(field, -1), int(argument), key=_limit)
+        elif rule == "max-image-preview" and argument.lower() in _PREVIEWS:
             previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
             found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
         elif rule == _UNAVAILABLE_AFTER:
@@ -260,28 +288,14 @@ def parse_date(text: str) -> datetime | None:
     A date without a time zone, or with an unknown one, is taken as UTC.
     """
     text = text.strip()
-    iso = _ISO_8601.fullmatch(text)
     try:
-        if iso:
-            return _from_iso(iso)
+        date = datetime.fromisoformat(_UTC.sub("+00:00", text)).replace(microsecond=0)
+        return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
+    except OverflowError:  # no such year
+        return None
+    except ValueError:
         seconds = http_date(text)
         return None if seconds is None else utc(seconds)
-    except (ValueError, OverflowError):  # no such day, or no such year
-        return None
-
-
-def _from_iso(iso: re.Match[str]) -> datetime:
-    date = datetime(*(int(part or 0) for part in iso.groups()[:6]), tzinfo=timezone.utc)  # type: ignore[misc,arg-type]
-    zone = iso[7] or "Z"
-    if zone[0] not in "+-":
-        return date
-    offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:].lstrip(":") or 0))
-    return date + offset if zone[0] == "-" else date - offset
-
-
-def _number(digits: str) -> int:
-    """Return the number that `_NUMBER` matched. int() refuses more than 4300 digits, even zeros."""
-    return int(digits.lstrip("0") or "0")
 
 
 def _limit(number: int) -> float:
@@ -306,6 +320,29 @@ def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
 def header_lines(response: Response, name: str) -> list[str]:
     """Return the lines of a header of a response. Text may have any bytes."""
     return [line.decode("latin-1") for line in response.headers.getlist(name)]
+
+
+def terms_of(response: Response) -> AccessTerms | None:
+    """Return what a response requires; None if it requires neither a payment nor a license."""
+    needs_payment = response.status == PAYMENT_REQUIRED
+    if not needs_payment and response.status != 401:
+        return None
+    needs_license = any(
+        _LICENSE_CHALLENGE.search(_QUOTED_STRING.sub("", line[:MAX_CHALLENGE]))
+        for line in header_lines(response, "WWW-Authenticate")[:MAX_CHALLENGES]
+    )
+    if not (needs_payment or needs_license):
+        return None
+    price, offers = (
+        next(iter(header_lines(response, name)), "").strip()
+        for name in ("crawler-price", "PAYMENT-REQUIRED")
+    )
+    return AccessTerms(
+        payment_required=needs_payment,
+        license_required=needs_license,
+        price=printable(price) or None,
+        offers=offers if 0 < len(offers) <= MAX_OFFERS and offers.isprintable() else None,
+    )
 
 
 def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
@@ -356,20 +393,19 @@ def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
     if ";" not in line:
         yield from _rules(line, scoped=True)
         return
-    for member in BETWEEN_COMMAS.findall(line):
+    for member in _BETWEEN_COMMAS.findall(line):
         first, *parameters = _BETWEEN_SEMICOLONS.findall(member) or [""]
         agent = first.strip().strip('"').partition("/")[0].lower()
         if not _BARE_AGENT.fullmatch(agent) or agent in _RULE_NAMES:
             # "noindex;nofollow" has no agent, and "mybot: noindex;nofollow" one of X-Robots-Tag.
-            yield from _rules(first, scoped=True)
-            found = _agent(first)
-            agent = found[1].lower() if found else WILDCARD_AGENT
+            yield from _rules(member.replace(";", ","), scoped=True)
+            continue
         if agent == _ROBOTS:
             agent = WILDCARD_AGENT
         for parameter in parameters:
             written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
             name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
-            if name in _RULE_NAMES and argument != _FALSE:
+            if name in _RULE_NAMES and argument != "?0":  # false (RFC 9651 §3.3.6)
                 yield agent, name, argument
 
 

@@ -1,27 +1,34 @@
-"""The markup, the meta and link elements, and the element tree of an HTML page in any encoding.
+"""The meta and link elements of an HTML page, and the ``rel`` values of its links.
 
 Scrapy uses any Python codec that a page names, such as ``charset=idna`` or ``rot13``. Some of them
 are not text encodings, some raise, and some take quadratic time. This module reads a page that
 names one of these as UTF-8.
+
+A link extractor returns ``Link.nofollow``, but a request that is made from the link does not keep
+it. So the middleware looks up the URL of each request among the links of the page.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
+from urllib.parse import urljoin
 
 from parsel import Selector
+from scrapy.http import HtmlResponse
 from scrapy.utils.response import get_base_url
 from w3lib.encoding import resolve_encoding
+from w3lib.html import HTML5_WHITESPACE
+from w3lib.url import canonicalize_url, safe_url_string
 
 from .directives import Element
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from scrapy.http import HtmlResponse
+    from scrapy.http import Response
 
 MAX_PAGE = 2 * 1024 * 1024
 """The bytes of a page in which elements are searched for. Googlebot reads no more of a page."""
@@ -35,13 +42,18 @@ MAX_VALUES = 4 * MAX_VALUE
 _MAX_TAG = 4 * MAX_VALUE
 """The bytes of the last tag of a page that are read (ours)."""
 
+REL_VALUES = frozenset(["nofollow", "sponsored", "ugc"])
+"""The ``rel`` values for search engines. Google's page "Qualify outbound links" defines them."""
 
-_WIDE = ("utf-16", "utf-32")
-"""Prefixes of encodings in which each ASCII character has a NUL byte."""
+NO_VALUES: frozenset[str] = frozenset()
 
-_NOT_ASCII = ("iso2022", "cp037", "cp1026", "cp1140", "cp273", "cp424", "cp500", "cp875")
-"""Prefixes of other encodings in which the bytes of markup differ from ASCII: ISO 2022 has escape
-sequences, and EBCDIC has other bytes for all characters."""
+MAX_LINKS = 2000
+"""How many links of a page are parsed, those with `REL_VALUES` first. Each 100 characters of an
+`href` count as one more link. Further links are ignored, because parsing is slow: a page could
+otherwise stop the crawl for seconds (ours)."""
+
+_NOT_ASCII = ("utf-16", "utf-32", "iso2022")
+"""Prefixes of encodings in which the bytes of markup are not those of ASCII."""
 
 _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"])
 """Codecs that Python takes for text encodings, but that are not encodings of pages."""
@@ -50,13 +62,11 @@ _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", 
 def markup(response: HtmlResponse) -> bytes:
     """Return a page in an encoding that is a superset of ASCII. For most pages, it is the body."""
     body: bytes = response.body
-    has_nul = b"\0" in body
-    if not has_nul and b"\x1b" not in body and (b"<" in body or not body):
+    if b"\0" not in body and b"\x1b" not in body:
         return body
     encoding = resolve_encoding(response.encoding) or ""
-    if encoding.startswith(_NOT_ASCII) or (has_nul and encoding.startswith(_WIDE)):
-        return response.text.encode("utf-8", "replace")
-    return body
+    is_ascii = not encoding.startswith(_NOT_ASCII)
+    return body if is_ascii else response.text.encode("utf-8", "replace")
 
 
 _BODY_TAG, _ANY_TAG = (
@@ -65,7 +75,6 @@ _BODY_TAG, _ANY_TAG = (
 _END_TYPE = "end-of-head"
 _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""
-_NO_LETTERS = re.compile("[^a-z]+")
 
 
 def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]:
@@ -84,7 +93,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     lower = html.lower()
     last = lower.rfind(b"<meta", head_end)
     end = head_end if last < 0 else last + _MAX_TAG
-    if not any(map(lower[first.start() : end].__contains__, _letters(rel, *names))):
+    if not any(name.encode() in lower[first.start() : end] for name in (rel, *names)):
         return
     html = html[:head_end] + _HEAD_END + html[head_end:end] if head_end < end else html[:end]
     text = html.decode("utf-8", "replace")
@@ -112,16 +121,6 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
             yield Element(element.tag, key, value)
 
 
-@lru_cache(maxsize=256)
-def _letters(*names: str) -> tuple[bytes, ...]:
-    """Return texts of which a part of a page in lower case has one, if it has one of some names.
-
-    Of each name, this is the longest run of letters: all other characters may be written as named
-    character references. With a numeric one, any character may be written.
-    """
-    return (b"&#", *(max(_NO_LETTERS.split(name), key=len).encode() for name in names))
-
-
 def document(response: HtmlResponse) -> tuple[Selector, str, str]:
     """Return the element tree of a page, its encoding, and the base URL of its links."""
     if not _is_readable(resolve_encoding(response.encoding) or ""):
@@ -142,3 +141,78 @@ def _is_readable(encoding: str) -> bool:
     except LookupError:  # not a text encoding, or unknown
         return False
     return True
+
+
+class Links:
+    """The links of one page. The page is parsed only if it contains one of `REL_VALUES`."""
+
+    def __init__(self, response: Response) -> None:
+        self._page: HtmlResponse | None = None
+        if isinstance(response, HtmlResponse):
+            text = markup(response).lower()
+            if any(value.encode() in text for value in REL_VALUES):
+                self._page = response
+        self._left = 100 * MAX_LINKS
+
+    def rel(self, url: str) -> frozenset[str]:
+        """Return those of `REL_VALUES` that all links to a URL have; none if no link has this URL.
+
+        The URL is that of a request, which Scrapy, a link extractor or a spider made from a link.
+        """
+        if self._page is None:
+            return NO_VALUES
+        url = url.partition("#")[0]
+        values = self._marked.get(url, NO_VALUES)
+        return NO_VALUES if not values or url in self._unmarked else values
+
+    @cached_property
+    def _marked(self) -> dict[str, frozenset[str]]:
+        """By URL, the values that all links with `REL_VALUES` to it have.
+
+        There are few, so most pages need no more than these.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for href, values in self._hrefs:
+            for url in self._urls(href) if values else ():
+                found[url] = values & found.get(url, values)
+        return found
+
+    @cached_property
+    def _unmarked(self) -> frozenset[str]:
+        """The URLs of the links without `REL_VALUES`."""
+        hrefs = dict.fromkeys(href for href, values in self._hrefs if not values)
+        return frozenset(url for href in hrefs for url in self._urls(href))
+
+    @cached_property
+    def _hrefs(self) -> list[tuple[str, frozenset[str]]]:
+        """The hrefs of all links, with their values."""
+        assert self._page is not None
+        selector, encoding, self._base = document(self._page)
+        # The query of a request has the encoding of the page if a link extractor made the request,
+        # else UTF-8.
+        self._encodings = dict.fromkeys([encoding, "utf-8"])
+        found: list[tuple[str, frozenset[str]]] = []
+        known: dict[str | None, frozenset[str]] = {None: NO_VALUES}  # most links have the same rel
+        for link in selector.root.iter("a", "area"):
+            href, rel = link.get("href"), link.get("rel")
+            if href is None:
+                continue
+            values = known.get(rel)
+            if values is None:
+                values = known[rel] = REL_VALUES.intersection(rel.lower().replace(",", " ").split())
+            found.append((href.partition("#")[0].strip(HTML5_WHITESPACE), values))
+        return found
+
+    def _urls(self, href: str) -> set[str]:
+        """Return the URLs that a request for a link may have: none for an unusable link."""
+        self._left -= 100 + len(href)
+        if self._left < 0:
+            return set()
+        try:
+            url = urljoin(self._base, href)
+            found = {safe_url_string(url, encoding) for encoding in self._encodings}
+            if "&" in url or url.count("/") < 3:  # a link extractor may sort the query
+                found.update(canonicalize_url(each) for each in tuple(found))
+        except ValueError:  # not a URL, so no request has it
+            return set()
+        return found

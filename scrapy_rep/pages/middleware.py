@@ -1,14 +1,14 @@
-"""The spider middleware: the directives of pages, such as ``noindex`` and ``nofollow``.
+"""The spider middleware for the directives of pages, such as ``noindex`` and ``nofollow``, and the
+downloader middleware for pages that require a payment or a license.
 
-It annotates each response before the spider gets it. If the settings say so, it then drops items of
-pages that say ``noindex``, and requests from pages that say ``nofollow``.
+The first annotates each response before the spider gets it. If the settings say so, it then drops
+items of pages that say ``noindex``, and requests from pages that say ``nofollow``.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -19,13 +19,19 @@ from scrapy.utils.log import logformatter_adapter
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
-from ..meta_keys import LINK_REL, OBEY_NOFOLLOW, PAGE_DIRECTIVES, USAGE
+from ..meta_keys import (
+    DONT_RETRY,
+    IS_ROBOTSTXT_REQUEST,
+    LINK_REL,
+    OBEY_NOFOLLOW,
+    PAGE_DIRECTIVES,
+    USAGE,
+)
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_unknown_settings
-from .access_terms import terms_of
 from .directives import (
     HEADERS,
     LICENSE,
@@ -36,9 +42,9 @@ from .directives import (
     merge,
     meta_names,
     statements,
+    terms_of,
 )
-from .html import elements, markup
-from .links import Links
+from .html import Links, elements, markup
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -56,6 +62,9 @@ logger = get_logger(__name__)
 # In the form of the names that Scrapy's Headers use.
 _HEADERS = frozenset(name.title().encode() for name in HEADERS)
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
+
+_NOT_RETRIED = "access terms"
+"""The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 
 class _Page(NamedTuple):
@@ -121,7 +130,6 @@ class PageDirectivesMiddleware:
         self._crawler = crawler
         self._stats = crawler.stats
         self._settings: Settings = read_settings(crawler)
-        self._tokens = lru_cache(maxsize=256)(product_tokens)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
         self._events: CrawlLog | None = None
@@ -176,7 +184,7 @@ class PageDirectivesMiddleware:
         robots = tdm = None
         if self._robots is not None:
             robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
-        tokens = self._tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
+        tokens = product_tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         directives = directives_of(response, statements_in(response, tokens, tdm))
         stated: list[usage.Signals] = []
         if robots is not None:
@@ -270,3 +278,26 @@ def _date(response: Response) -> datetime:
     seconds = http_date(value.decode("latin-1")) if value else None
     date = None if seconds is None else utc(seconds)
     return date or datetime.now(timezone.utc)
+
+
+class AccessTermsMiddleware:
+    """Prevents the retry of responses that require a payment or a license.
+
+    Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry`` in its ``meta``.
+    This middleware sets it for these responses, and so it has to process them first: its value in
+    DOWNLOADER_MIDDLEWARES is higher than theirs. The answer to a request for a robots.txt is not a
+    page: its status decides what it means (RFC 9309 §2.3.1.3).
+    """
+
+    async def process_request(self, request: Request) -> None:
+        """Remove the mark of this middleware from a ``meta`` that was copied."""
+        if request.meta.get(DONT_RETRY) == _NOT_RETRIED:
+            del request.meta[DONT_RETRY]
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response, after it is excluded from retries."""
+        meta = request.meta
+        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
+        if is_retryable and terms_of(response) is not None:
+            meta[DONT_RETRY] = _NOT_RETRIED
+        return response

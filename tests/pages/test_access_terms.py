@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scrapy.http import Response
 
 from scrapy_rep import AccessTerms
-from scrapy_rep.pages.access_terms import MAX_OFFERS, terms_of
+from scrapy_rep.pages.directives import MAX_OFFERS, terms_of
 from scrapy_rep.protocol.printable import LENGTH
 
 
@@ -33,10 +33,7 @@ def terms(status: int, headers: dict[str, Any]) -> AccessTerms | None:
         (402, {"crawler-price": "  "}, AccessTerms(payment_required=True)),
         # x402
         (402, {"PAYMENT-REQUIRED": " e30= "}, AccessTerms(payment_required=True, offers="e30=")),
-        (402, {"PAYMENT-REQUIRED": ["e30=", "W10="]},
-         AccessTerms(payment_required=True, offers="e30=")),
         (200, {"PAYMENT-REQUIRED": "e30="}, None),
-        (402, {"PAYMENT-RESPONSE": "e30="}, AccessTerms(payment_required=True)),
         (402, {"PAYMENT-REQUIRED": "\x1b[2J"}, AccessTerms(payment_required=True)),
         (402, {"PAYMENT-REQUIRED": "A" * (MAX_OFFERS + 1)}, AccessTerms(payment_required=True)),
     ],
@@ -54,7 +51,6 @@ def test_a_payment(status: int, headers: dict[str, Any], expected: AccessTerms |
         (402, ['License error="insufficient_scope"'], True),
         # A token that does not permit this use: another crawl has no use for it.
         (403, ['License error="insufficient_scope"'], False),
-        (503, ['License error="server_error"'], False),
         # RFC 9110 §11: schemes and names in any case, several challenges in one line or more
         (401, ["License"], True),
         (401, ["  LICENSE\tERROR = invalid_token "], True),
@@ -64,7 +60,6 @@ def test_a_payment(status: int, headers: dict[str, Any], expected: AccessTerms |
         (401, [",, ,License error=x,,"], True),
         # Without the scheme
         (401, [], False),
-        (401, [""], False),
         (401, ['Basic realm="License"'], False),
         (401, ['Basic realm="a, License error=b"'], False),
         (401, ["Basic License=1"], False),

