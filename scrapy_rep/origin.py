@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from typing_extensions import assert_never
 
@@ -31,6 +31,8 @@ from .protocol.robotstxt import REASONS, Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .protocol.access import CopyInfo
 
 REFRESH_AHEAD = 0.1
@@ -55,54 +57,42 @@ class State(str, Enum):
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
 class FetchStarted:
     """The crawl started a fetch of the file."""
 
 
-@dataclass(frozen=True, slots=True)
 class Expired:
     """The freshness lifetime of the last response has passed."""
 
 
 Event = FetchStarted | FetchResult | Expired
 
+_ANSWERS: dict[type[Event], State] = {
+    Rules: State.FRESH,  # §2.3.1.1: MUST follow the parseable rules
+    NotModified: State.FRESH,
+    Unavailable: State.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
+}
+# §2.3.1.4: MUST assume complete disallow
+_FAILURE: dict[type[Event], State] = {Unreachable: State.UNREACHABLE}
+
+
+def _in_use(state: State) -> dict[type[Event], State]:
+    """Return the transitions of a state whose policy stays in use until a refresh succeeds."""
+    unchanged = dict.fromkeys((FetchStarted, Unreachable, Cancelled), state)
+    # §2.4: SHOULD NOT use the cached version for more than 24 hours
+    return {**_ANSWERS, **unchanged, Expired: State.STALE}
+
+
 TRANSITIONS: dict[State, dict[type[Event], State]] = {
     State.UNKNOWN: {FetchStarted: State.FETCHING},
-    State.FETCHING: {
-        Rules: State.FRESH,  # §2.3.1.1: MUST follow the parseable rules
-        NotModified: State.FRESH,
-        Unavailable: State.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
-        Unreachable: State.UNREACHABLE,  # §2.3.1.4: MUST assume complete disallow
-        Cancelled: State.UNKNOWN,
-    },
-    # A fetch that starts in one of the next two states is a refresh: the known policy stays in use
-    # until the refresh succeeds.
-    State.FRESH: {
-        FetchStarted: State.FRESH,
-        Rules: State.FRESH,
-        NotModified: State.FRESH,
-        Unavailable: State.UNAVAILABLE,
-        Unreachable: State.FRESH,
-        Cancelled: State.FRESH,
-        Expired: State.STALE,  # §2.4: SHOULD NOT use the cached version for more than 24 hours
-    },
-    State.UNAVAILABLE: {
-        FetchStarted: State.UNAVAILABLE,
-        Rules: State.FRESH,
-        NotModified: State.FRESH,
-        Unavailable: State.UNAVAILABLE,
-        Unreachable: State.UNAVAILABLE,
-        Cancelled: State.UNAVAILABLE,
-        Expired: State.STALE,
-    },
+    State.FETCHING: {**_ANSWERS, **_FAILURE, Cancelled: State.UNKNOWN},
+    State.FRESH: _in_use(State.FRESH),
+    State.UNAVAILABLE: _in_use(State.UNAVAILABLE),
     # A result in this state is that of a refresh which took longer than the file was fresh.
     State.STALE: {
+        **_ANSWERS,
+        **_FAILURE,
         FetchStarted: State.FETCHING,
-        Rules: State.FRESH,
-        NotModified: State.FRESH,
-        Unavailable: State.UNAVAILABLE,
-        Unreachable: State.UNREACHABLE,
         Cancelled: State.STALE,
     },
     State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
@@ -144,13 +134,6 @@ class UnreachablePolicy(NamedTuple):
     """Days after the first failure from which on everything is allowed."""
 
 
-class Parser(Protocol):
-    """Parses the body of a file. It raises for no body."""
-
-    def __call__(self, body: bytes, *, strict: bool, url: str | None) -> Any:
-        """Return the content. ``strict`` is REP_STRICT. ``url`` is where the file came from."""
-
-
 class Resource(NamedTuple):
     """A kind of file that an origin may have."""
 
@@ -159,7 +142,9 @@ class Resource(NamedTuple):
     path: str
     stats: str
     """The beginning of the names of its stats."""
-    parse: Parser
+    parse: Callable[..., Any]
+    """Parses a body, with REP_STRICT and the URL it came from as ``strict`` and ``url``. It raises
+    for no body."""
 
 
 @dataclass(slots=True, eq=False)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
-from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
@@ -357,11 +356,6 @@ def is_strict(crawler: Crawler) -> bool:
     return bool(_SETTINGS["strict"].read(crawler.settings))
 
 
-def setting_reference() -> dict[str, Any]:
-    """Return the default of every setting, by its name."""
-    return {setting.name: setting.default for setting in _SETTINGS.values()}
-
-
 def _unusable(name: str, value: object, expected: str) -> SettingError:
     return SettingError(f"{name} is {without_passwords(value)!r}: it must be {expected}")
 
@@ -422,12 +416,6 @@ def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def downloader_middlewares(crawler: Crawler) -> list[type]:
-    """Return the enabled downloader middlewares, in the order in which they process requests."""
-    priorities = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
-    return [load_object(middleware) for middleware in build_component_list(priorities)]
-
-
 def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
     """Return the User-Agent header of requests that do not set one; None if there is none."""
     # Scrapy sets the header after this middleware: DefaultHeadersMiddleware first, then
@@ -465,9 +453,4 @@ def _has_pool(path: str | type) -> bool:
         bases = load_object(path).__mro__
     except Exception:  # Scrapy logs an error for it
         return False
-    for base in bases:
-        if base.__module__.startswith(_WITHOUT_POOL):
-            return False
-        if {"download_request", "_make_request"} & vars(base).keys():
-            return True
-    return True
+    return not any(base.__module__.startswith(_WITHOUT_POOL) for base in bases)

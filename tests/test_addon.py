@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
-from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
@@ -42,7 +42,6 @@ def with_addon(**project: Any) -> Settings:
         pytest.param(
             "scrapy.pqueues.DownloaderAwarePriorityQueue", OriginPriorityQueue, id="by its path"
         ),
-        pytest.param(DownloaderAwarePriorityQueue, OriginPriorityQueue, id="by its class"),
         pytest.param(ScrapyPriorityQueue, PriorityFirstQueue, id="priorities across hosts"),
         pytest.param(PriorityFirstQueue, PriorityFirstQueue, id="ours"),
         pytest.param(OwnQueue, OwnQueue, id="the project's own"),
@@ -70,12 +69,9 @@ def places(settings: Settings) -> dict[type, int | None]:
         pytest.param({}, 100, {}, id="nothing written"),
         pytest.param({THEIRS: 700, "scrapy.Spider": None}, 100, {THEIRS: 700}, id="others stay"),
         pytest.param({OURS: 90}, 90, {}, id="ours by its path"),
-        pytest.param({RobotsTxtMiddleware: 90}, 90, {}, id="ours by its class"),
         pytest.param({OURS: None}, None, {}, id="ours switched off by hand"),
         pytest.param({BUILT_IN: 350}, 350, {}, id="Scrapy's moved: its place is taken"),
-        pytest.param({BuiltInMiddleware: 350}, 350, {}, id="Scrapy's moved, by its class"),
         pytest.param({BUILT_IN: 0}, 0, {}, id="Scrapy's at 0"),
-        pytest.param({BUILT_IN: None}, 100, {}, id="Scrapy's switched off"),
     ],
 )
 def test_addon_takes_the_place_of_the_built_in(

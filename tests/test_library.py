@@ -21,7 +21,6 @@ from scrapy_rep import (
     lint,
     robots_txt_url,
 )
-from testing.hostile import ALL, ATTACKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,36 +122,6 @@ def test_a_refused_url_is_cut_and_escaped(robots: RobotsTxt) -> None:
     assert len(str(info.value)) < 500
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "/private", "http://example.com/private", "HTTPS://EXAMPLE.COM/private",
-        "ws://example.com/private", "wss://example.com/private", "ftp://example.com/private",
-        "https://another.example/private", "https:///private", " https://example.com/private",
-        "\x00ht\ntps://example.com/private",
-    ],
-)  # fmt: skip
-def test_absolute_urls_of_any_host_and_paths_are_answered(robots: RobotsTxt, url: str) -> None:
-    assert not robots.allowed(url, "otherbot")
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://example.com/a/b?c#d", "https://example.com/robots.txt"),
-        ("https://example.com", "https://example.com/robots.txt"),
-        ("HTTP://user:password@Example.COM.:80/", "http://example.com/robots.txt"),
-        ("wss://example.com:8443/feed", "https://example.com:8443/robots.txt"),
-        ("ftp://example.com/a", "ftp://example.com/robots.txt"),
-        ("http://m\u00fcnchen.example/", "http://xn--mnchen-3ya.example/robots.txt"),
-        ("http://[0:0::1]:8080/a", "http://[::1]:8080/robots.txt"),
-    ],
-)
-def test_where_the_robots_txt_of_a_url_is(url: str, expected: str) -> None:
-    assert robots_txt_url(url) == expected
-    assert robots_txt_url(expected) == expected
-
-
 @pytest.mark.parametrize("url", ["/a", "example.com", "mailto:a", "http://", "http://a b/", ""])
 def test_a_url_that_has_no_robots_txt_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match=r"has no robots\.txt") as info:
@@ -213,17 +182,6 @@ def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) ->
     found = robots.matches(path, "mybot")
     assert [rule.line for rule in found] == lines
     assert next(iter(found), None) == robots.verdict(path, "mybot").rule
-
-
-def test_rules_that_take_too_many_steps_to_compare_end_the_list() -> None:
-    attack = ATTACKS["permutations"]
-    url = attack.url(2048)
-    path = url.removeprefix(SITE)
-    longest = RobotsTxt.parse(ALL + f"Allow: {path}\n".encode() + attack.body)
-    shortest = RobotsTxt.parse(ALL + b"Allow: /\n" + attack.body)
-    assert [rule.pattern[:100] for rule in longest.matches(url, "mybot")] == [path[:100]]
-    assert shortest.verdict(url, "mybot").reason is Reason.TOO_COMPLEX
-    assert shortest.matches(url, "mybot") == ()
 
 
 def test_records_are_given_by_name(robots: RobotsTxt) -> None:

@@ -151,7 +151,9 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
 
 
 @pytest.mark.parametrize(
-    "event", [DOWN, Unreachable("status 503", 503, URL, 5), Cancelled()], ids=repr
+    "event",
+    [DOWN, Unreachable("status 503", 503, URL, 5), Cancelled()],
+    ids=["failed", "Retry-After", "cancelled"],
 )
 @pytest.mark.parametrize(
     ("known", "path", "verdict"),

@@ -16,7 +16,7 @@ from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS
 from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
-from scrapy_rep.settings import Settings, setting_reference
+from scrapy_rep.settings import _SETTINGS, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +77,7 @@ def calls() -> Iterator[tuple[ast.Call, str, list[str | None]]]:
 
 
 def test_each_setting_that_a_page_names_exists() -> None:
-    known = setting_reference().keys()
+    known = {setting.name for setting in _SETTINGS.values()}
     for page, text in TEXTS.items():
         assert set(re.findall(r"\bREP_[A-Z0-9_]+[A-Z0-9]\b", text)) <= known, page
 

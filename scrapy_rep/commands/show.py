@@ -117,7 +117,7 @@ def record_of(policy: Policy) -> Show:
     record.clean_params = tuple(
         f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
     )
-    record.noindex = robots.noindex
+    record.noindex = tuple(filter(None, robots.records("noindex")))
     return record
 
 

@@ -9,7 +9,6 @@ redirects and retries; these events drive the state machine in :mod:`scrapy_rep.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -203,7 +202,6 @@ class Unreachable(NamedTuple):
     """The seconds of the Retry-After header, if it has a valid one."""
 
 
-@dataclass(frozen=True, slots=True)
 class Cancelled:
     """The crawl cancelled a fetch, so there is no result."""
 

@@ -111,43 +111,22 @@ def _without_nuls(text: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-# The markup that Chromium, Firefox and WebKit put before and after the text of a file. Between the
-# two there is no tag, because a browser escapes the text. All repetitions have a limit, so that a
-# search that fails takes little time.
-#
-#   before = [BOM] [doctype] html-tag [head] body-tag pre-tag
-#   head   = head-tag *20( meta / link ) [title] *20( meta / link ) "</head>"
-#   after  = "</pre>" *5( div-tag "</div>" ) "</body></html>"
-_BEFORE = re.compile(
+# What Chromium, Firefox and WebKit make of a file: elements without text but a title, the text, in
+# which each "<" is escaped, and the end, of which a size limit may have removed a part. If the
+# server calls the file HTML, there is no pre element. Each repetition begins with a character that
+# the one before it cannot match, so the time is linear.
+_BROWSER_PAGE = re.compile(
     rb"""
-    (?: \xef\xbb\xbf )? \s{0,100}
-    (?: <!doctype [^<>]{0,200} > \s{0,100} )?
-    <html [^<>]{0,500} > \s{0,100}
-    (?: <head [^<>]{0,200} >
-        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
-        (?: \s{0,100} <title [^<>]{0,200} > [^<>]{0,500} </title> )?
-        (?: \s{0,100} < (?: meta | link ) [^<>]{0,500} > ){0,20}
-        \s{0,100} </head> \s{0,100}
-    )?
-    <body [^<>]{0,500} > \s{0,100}
-    <pre [^<>]{0,500} >
+    (?: \xef\xbb\xbf )? \s*
+    (?: < (?: !doctype | html | /? head | meta | link ) \b [^<>]* > \s*
+      | <title [^<>]* > [^<>]* </title> \s* )*
+    <body [^<>]* > (?: \s* <pre [^<>]* > | (?<= <html><head></head><body> ) )
+    ( [^<]* )
+    (?: < (?: / (?: pre | div | body | html ) | div \b ) [^<>]* > \s* )*
+    (?: < [^<>]* \Z )?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_AFTER = re.compile(
-    rb"""
-    </pre>
-    (?: \s{0,100} <div [^<>]{0,500} > \s{0,100} </div> ){0,5}
-    \s{0,100} </body> \s{0,100} </html> \s*
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
-# The markup that browsers put around text that the server calls HTML: the elements that the text
-# lacks, without attributes (HTML standard §13.2.6.4).
-_BARE_BEFORE = re.compile(rb"(?:\xef\xbb\xbf)?<html><head></head><body>")
-_BARE_AFTER = re.compile(rb"</body></html>\s*")
-_MAX_AFTER = 1000
-"""The bytes of an incomplete end that a limit has cut off (ours)."""
 
 # The characters that a browser writes as entities in text (HTML standard §13.3). "&amp;" is
 # replaced last, so that nothing is replaced twice.
@@ -164,31 +143,12 @@ _ENTITIES = (
 def file_of(body: bytes) -> bytes:
     """Return a robots.txt as its site has it: of a page that a browser made, the text it shows.
 
-    `body` may be one byte longer than the size limit, and the same object is returned if it is no
-    such page.
+    The same object is returned if it is no such page.
     """
-    text = unwrap_browser_page(body, cut_off=len(body) > SIZE_LIMIT)
-    return body if text is None else text
-
-
-def unwrap_browser_page(body: bytes, *, cut_off: bool) -> bytes | None:
-    """Return the text that a browser shows in this page. None if it is another page.
-
-    `cut_off` is true if a size limit may have removed the end of the page.
-    """
-    before, after = _BEFORE.match(body), _AFTER
-    if before is None:
-        before, after = _BARE_BEFORE.match(body), _BARE_AFTER
-    if before is None:
-        return None
-    end = body.find(b"<", before.end())
-    if end < 0:
-        if not cut_off:
-            return None
-        end = len(body)
-    elif not after.fullmatch(body, end) and not (cut_off and len(body) - end < _MAX_AFTER):
-        return None
-    text = body[before.end() : end]
+    page = _BROWSER_PAGE.match(body)
+    if page is None or page.end() < len(body):
+        return body
+    text = page[1]
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)
     return text

@@ -41,11 +41,9 @@ from .robotstxt import other_page
 from .usage import (
     POLICY_PREFIX,
     POLICY_TOKENS,
-    has_known_signals,
     has_readable_signals,
     has_readable_usage,
     has_usage_names,
-    has_usage_values,
 )
 
 if TYPE_CHECKING:
@@ -117,9 +115,8 @@ _REVEALING = re.compile(
     re.IGNORECASE,
 ).fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
-_TOKEN_WITH_DIGITS = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
+_TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
-_MARKS = frozenset([Code.BYTE_ORDER_MARK, Code.UTF_16_MARK])
 
 
 class Correction(NamedTuple):
@@ -312,7 +309,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
         for finding in found
         if finding.code in codes and (finding.is_fixable or (unsafe and finding.correction))
     ]
-    if any(finding.code in _MARKS for finding in findings):
+    if any(finding.code is Code.BYTE_ORDER_MARK for finding in findings):
         return source.unmarked()
     # From the end of each line to its beginning, so that columns stay valid.
     for finding in sorted(findings, key=lambda found: (found.line, found.correction), reverse=True):
@@ -362,11 +359,8 @@ def _about_mark(source: Source, body: bytes) -> Finding:
     octets = source.unmarked()
     if not body.startswith(octets, len(source.mark)):
         code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
-    elif source.mark[:1] == b"\xef":
-        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
     else:
-        code = Code.UTF_16_MARK
-        message = "a byte order mark of UTF-16 before text that is not UTF-16 is dropped"
+        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
     advice = "save the file as UTF-8 without a mark"
     # Without the first of two marks, the second is one, and the first line has another meaning.
     is_fixable = source.is_correctable and decoded(octets) == octets
@@ -509,7 +503,7 @@ def _about_field(line: _Line) -> Iterator[Finding]:
         correction = None
         if near := _nearest(_text(name)):
             code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
-            correction = (*span, _in_case_of(line.written, near.encode()))
+            correction = (*span, near.capitalize().encode())
         elif line.colon >= 0:
             code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
         else:
@@ -527,11 +521,11 @@ def _about_field(line: _Line) -> Iterator[Finding]:
     elif name != line.field:
         is_spelling = name in TYPOS or _FIELD_AND_ENDING(name)
         yield line.finding(
-            Code.LONGER_FIELD if name.startswith(line.field) else Code.MISSPELLED_FIELD,
+            Code.MISSPELLED_FIELD,
             f"{quoted(name)} is misspelled",
             advice,
             span=span,
-            correction=(*span, _in_case_of(line.written, line.field)) if is_spelling else None,
+            correction=(*span, line.field.capitalize()) if is_spelling else None,
         )
     elif line.colon > end:
         message, space = "not every crawler skips white space before the colon", (end, line.colon)
@@ -571,8 +565,6 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
         code, is_safe = Code.HEADER_AS_TOKEN, False
         correction = start, end, sent
         advice = f"write {quoted(sent)}, the product token in this header"
-    elif _TOKEN_WITH_DIGITS(tokens[-1]) and any(byte in b"0123456789" for byte in tokens[-1]):
-        code = Code.TOKEN_WITH_DIGITS
     elif (
         tokens[-1] != b"mozilla"
         and _IDENTIFIER(tokens[-1])
@@ -580,7 +572,7 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
     ):
         code, correction = Code.TOKEN_WITH_VERSION, (start + len(tokens[-1]), end, b"")
         advice = f"write {quoted(value[: len(tokens[-1])])}"
-    elif tokens[0] != value.lower():
+    elif tokens[0] != value.lower() or not _IDENTIFIER(tokens[0]):
         code = Code.TOKEN_CUT
     elif tokens[0] in _EVERYONE:
         code, advice = Code.TOKEN_FOR_EVERYONE, "write '*' for all crawlers"
@@ -601,7 +593,7 @@ def _product_of(value: bytes) -> bytes | None:
     Some have names of several words, of which only the first would be found.
     """
     tokens = parse_user_agent(value).tokens if b"/" in value else ()
-    if not tokens or not _TOKEN_WITH_DIGITS(tokens[0].encode()):
+    if not tokens or not _TOKEN(tokens[0].encode()):
         return None
     at, end, lowered = -1, 0, value.lower()
     while (at := lowered.find(tokens[0].encode(), at + 1)) >= 0:
@@ -706,13 +698,6 @@ def _nearest(field: str) -> str | None:
     if len(field) > _MAX_FIELD_LENGTH:
         return None
     return next(iter(get_close_matches(field, [_text(known) for known in _FIELDS], 1, 0.75)), None)
-
-
-def _in_case_of(written: bytes, field: bytes) -> bytes:
-    """Return a field in lower case, in upper case, or with a capital, as it is written."""
-    if written.isupper():
-        return field.upper()
-    return field.capitalize() if written[:1].isupper() else field
 
 
 def _path_of_url(pattern: str) -> str | None:
@@ -839,28 +824,16 @@ CHECKS = {
         Check(
             Code.UNREADABLE_SIGNAL,
             has_readable_signals,
-            "a part of content-signal {value} cannot be read and is skipped",
+            "a part of content-signal {value} is not defined and is skipped",
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
-        ),
-        Check(
-            Code.UNKNOWN_SIGNAL,
-            has_known_signals,
-            "content-signal {value} has a name that is not defined",
-            "write search, ai-input, ai-train or use",
         ),
     ],
     CONTENT_USAGE.field: [
         Check(
             Code.UNREADABLE_USAGE,
             has_readable_usage,
-            "content-usage {value} cannot be read, so nothing is stated",
+            "content-usage {value}, or a value in it, cannot be read and states nothing",
             "write an optional path and then a list such as 'train-ai=n, search=y'",
-        ),
-        Check(
-            Code.USAGE_VALUE,
-            has_usage_values,
-            "content-usage {value} has a value that states nothing",
-            "write y or n, such as 'train-ai=n, search=y'",
         ),
         Check(
             Code.OTHER_LABEL,

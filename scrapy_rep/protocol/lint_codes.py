@@ -56,7 +56,6 @@ class Code(Enum):
     # R1: the file
 
     BYTE_ORDER_MARK = "R101", _WARNING
-    UTF_16_MARK = "R102", _WARNING
     UTF_16 = "R103", _WARNING
     NOT_UTF_8 = "R104", _WARNING
     NUL_BYTE = "R105", _WARNING
@@ -71,7 +70,6 @@ class Code(Enum):
     NO_COLON = "R201", _ERROR
     MISSING_COLON = "R202", _WARNING
     MISSPELLED_FIELD = "R203", _WARNING
-    LONGER_FIELD = "R204", _WARNING
     UNREAD_FIELD = "R205", _ERROR
     UNKNOWN_FIELD = "R206", _INFO
     SEVERAL_RECORDS = "R207", _ERROR
@@ -85,7 +83,6 @@ class Code(Enum):
     NO_TOKEN = "R302", _ERROR
     INVALID_TOKEN = "R303", _ERROR
     TOKEN_WITH_VERSION = "R304", _INFO
-    TOKEN_WITH_DIGITS = "R305", _INFO
     TOKEN_CUT = "R306", _INFO
     REPEATED_GROUP = "R307", _INFO
     TOKEN_FOR_EVERYONE = "R309", _WARNING
@@ -118,9 +115,7 @@ class Code(Enum):
     # R6: the use of content
 
     UNREADABLE_SIGNAL = "R601", _ERROR
-    UNKNOWN_SIGNAL = "R602", _WARNING
     UNREADABLE_USAGE = "R603", _ERROR
-    USAGE_VALUE = "R604", _ERROR
     OTHER_LABEL = "R605", _ERROR
     AI_TRAINING_FIELD = "R607", _ERROR
 
@@ -134,7 +129,7 @@ def codes_of(names: Iterable[str]) -> frozenset[Code]:
     Raises ValueError for a name that stands for no code, and TypeError for a single str.
 
     >>> sorted(map(str, codes_of(["R60", "missing-colon"])))[:3]
-    ['R202', 'R601', 'R602']
+    ['R202', 'R601', 'R603']
     """
     if isinstance(names, str):
         raise TypeError("the codes must be a list or another collection of str, not a str")
@@ -158,6 +153,6 @@ def chosen_codes(select: Iterable[str], ignore: Iterable[str]) -> frozenset[Code
     """Return the codes that are selected and not ignored. Nothing selected: all codes.
 
     >>> sorted(map(str, chosen_codes(["R20"], ["R202", "unread-field"])))
-    ['R201', 'R203', 'R204', 'R206', 'R207', 'R208', 'R209']
+    ['R201', 'R203', 'R206', 'R207', 'R208', 'R209']
     """
     return (codes_of(select) or frozenset(Code)) - codes_of(ignore)

@@ -199,8 +199,6 @@ RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
     # Yandex.
     HOST := RecordType(b"host", text_of, first),
     CLEAN_PARAM := RecordType(b"clean-param", parse_clean_param, tuple),
-    # Google until 2019.
-    NOINDEX := RecordType(b"noindex", text_of, tuple),
     # https://contentsignals.org
     CONTENT_SIGNAL := RecordType(b"content-signal", parse_signal_rule, PathSignals),
     # draft-ietf-aipref-attach

@@ -27,7 +27,6 @@ from .records import (
     CRAWL_DELAY,
     HOST,
     KNOWN_FIELDS,
-    NOINDEX,
     REQUEST_RATE,
     VISIT_TIME,
     CleanParam,
@@ -428,15 +427,6 @@ class RobotsTxt:
         if self._cleaner is None:
             self._cleaner = ParameterCleaner(self.clean_params)
         return self._cleaner.clean(url)
-
-    @property
-    def noindex(self) -> tuple[str, ...]:
-        r"""The patterns of all Noindex records. Google read them until 2019.
-
-        >>> RobotsTxt(b"User-agent: *\nNoindex: /old").noindex
-        ('/old',)
-        """
-        return self._extensions.file.get(NOINDEX)
 
     @property
     def has_usage(self) -> bool:

@@ -102,11 +102,15 @@ Value = TypeVar("Value", bound=bool | str)
 #   signal = name "=" ( "yes" / "no" ) / "use" "=" ( "immediate" / "reference" / "full" )
 #
 # White space around "=" is removed before this expression.
-_SIGNAL = re.compile(
-    r"""
-    ( [A-Za-z][A-Za-z0-9_-]* ) = ( [A-Za-z]+ )
+_SIGNAL = re.compile("([A-Za-z][A-Za-z0-9_-]*)=([A-Za-z]+)")
+# The path ends at white space, or at a comma before a signal or before nothing.
+_SIGNAL_PATH = re.compile(
+    rb"""
+    [/*] (?: [^\s,] | , (?!
+        (?: [a-z][a-z0-9_-]* = (?: yes | no | immediate | reference | full ) )? (?: [\s,] | \Z )
+    ) )*
     """,
-    re.VERBOSE | re.ASCII,
+    re.VERBOSE | re.IGNORECASE,
 )
 _SIGNAL_VALUES = {"yes": True, "no": False}
 
@@ -183,14 +187,9 @@ def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | 
 
 
 def has_readable_signals(value: bytes) -> bool:
-    """Return whether a Content-Signal record states something and all of it is readable."""
+    """Return whether a Content-Signal record states something and all of it is defined."""
     line = _read_signals(value)
-    return line.is_readable and bool(line.stated)
-
-
-def has_known_signals(value: bytes) -> bool:
-    """Return whether all names in a Content-Signal record are defined."""
-    return _read_signals(value).stated.keys() <= {*SIGNALS, USE}
+    return line.is_readable and bool(line.stated) and line.stated.keys() <= {*SIGNALS, USE}
 
 
 def _read_signals(value: bytes) -> _SignalLine:
@@ -199,7 +198,9 @@ def _read_signals(value: bytes) -> _SignalLine:
     Text in front of a signal never turns a refusal into silence: if it is no path, the refusals of
     the line hold for every path, and its grants are skipped.
     """
-    path, signals = _split_signal_path(value)
+    found_path = _SIGNAL_PATH.match(value)
+    path = found_path[0] if found_path else b""
+    signals = value[len(path) :].lstrip(b", \t\v\f") if path else value
     stated: dict[str, bool | str] = {}
     is_readable, has_misplaced_text = True, False
     for number, part in enumerate(signals.decode("utf-8", "replace").split(",")):
@@ -225,26 +226,6 @@ def _signal(word: str) -> dict[str, bool | str] | None:
     if name == USE:
         return {name: value} if value in USE_LEVELS else None
     return {name: _SIGNAL_VALUES[value]} if value in _SIGNAL_VALUES else None
-
-
-def _split_signal_path(value: bytes) -> tuple[bytes, bytes]:
-    """Return the path of a Content-Signal, which may be empty, and the rest.
-
-    A comma between them does not belong to the path.
-    """
-    if not value.startswith((b"/", b"*")):
-        return b"", value
-    first, *rest = value.split(maxsplit=1)
-    pieces = first.split(b",")
-    end = next(
-        (
-            n
-            for n, piece in enumerate(pieces)
-            if n and (not piece or _signal(piece.decode("latin-1")))
-        ),
-        len(pieces),
-    )
-    return b",".join(pieces[:end]), b" ".join([b",".join(pieces[end:]), *rest])
 
 
 def content_usage(value: str) -> dict[str, bool] | None:
@@ -282,19 +263,14 @@ def _members(value: str) -> dict[str, str | None] | None:
 
 
 def has_readable_usage(value: bytes) -> bool:
-    """Return whether a Content-Usage record is a dictionary, with or without a path."""
-    return _read_usage(value)[1] is not None
+    """Return whether a Content-Usage record is a dictionary, with y or n for labels of AIPREF."""
+    members = _read_usage(value)[1]
+    return members is not None and all(members.get(label, "y") in _GRANTS for label in AIPREF)
 
 
 def has_usage_names(value: bytes) -> bool:
     """Return whether a Content-Usage record has no label of an earlier draft or Content-Signal."""
     return not (AIPREF_EARLIER | SAME_USE.keys()) & (_read_usage(value)[1] or {}).keys()
-
-
-def has_usage_values(value: bytes) -> bool:
-    """Return whether each label of AIPREF in a Content-Usage record has the value y or n."""
-    members = _read_usage(value)[1] or {}
-    return all(members[label] in _GRANTS for label in AIPREF if label in members)
 
 
 def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:

@@ -58,16 +58,13 @@ def test_headers(header: str, token: str) -> None:
         "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:126.0) Gecko/20100101 Firefox/126.0",
         "Mozilla/5.0 (Windows NT 6.1; Trident/7.0; rv:11.0) like Gecko",
         "Mozilla/4.0 (compatible; MSIE 8.0; Windows NT 6.1)",
-        "Mozilla/5.0 (compatible; Konqueror/3.5; Linux)",
         "Mozilla/5.0 (compatible)",
         "Mozilla/5.0 (compatible; +http://x)",
         "(compatible; ; )",
         "",
-        "   ",
         "бот",
         "бот/1.0",
         "http://example.com/",
-        "Mozilla/5.0 (compatible; rv:11.0)",
         "Mozilla/5.0 (compatible) http://example.com:80/",
     ],
 )
@@ -83,9 +80,6 @@ def test_headers_without_a_token(header: str) -> None:
         ("MyBot (+http://x) more", "mybot", None),
         ("MyBot (+http://x)", "mybot", None),
         ("MyBot/1.0 more", "mybot", None),
-        ("MyBot; more", "mybot", None),
-        ("MyBot", "mybot", None),
-        ("MJ12bot", "mj12bot", None),
     ],
 )
 def test_first_words(header: str, token: str, doubt: AgentWarning | None) -> None:

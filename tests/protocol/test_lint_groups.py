@@ -50,25 +50,6 @@ def test_rules_that_never_decide(rules: str, lines: dict[int, int]) -> None:
     assert dead(rules) == expected
 
 
-@pytest.mark.parametrize(
-    "rules",
-    [
-        "Disallow: /a\nAllow: /a\nUser-agent: b\nDisallow: /b",
-    ],
-)
-def test_the_advice_changes_no_verdict(rules: str) -> None:
-    body = ALL + rules
-    findings = lint(body.encode(), select=["never-decides"])
-    assert findings
-    lines = body.split("\n")
-    for finding in findings:
-        lines[finding.line - 1] = "Disallow:"
-    for token in ("a", "b"):
-        before, after = (RobotsTxt(text.encode()) for text in (body, "\n".join(lines)))
-        for path in ("/", "/a", "/b", "/robots.txts"):
-            assert before.allowed(path, token) == after.allowed(path, token)
-
-
 def test_a_rule_that_decides_for_one_of_several_groups_is_no_finding() -> None:
     rules = "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*"
     assert lint(rules.encode(), select=["R404"]) == []

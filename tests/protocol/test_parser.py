@@ -10,7 +10,6 @@ from scrapy_rep.protocol.parser import (
     STRICT,
     GroupText,
     Record,
-    field_of,
     groups,
     parse_line,
     records,
@@ -44,26 +43,6 @@ def test_a_line_is_a_record_or_none(
     for expected, is_strict in ((strict, True), (lenient, False)):
         record = parse_line(line, 7, strict=is_strict)
         assert record == (Record(7, *expected) if expected else None)
-
-
-@pytest.mark.parametrize(
-    ("name", "field"),
-    [
-        (b"disallow", b"disallow"),
-        (b"disallowed", b"disallow"),
-        (b"disallaw", b"disallow"),
-        (b"disa", b"disa"),
-        (b"allowance", b"allow"),
-        (b"user agents", b"user-agent"),
-        (b"site-map-index", b"sitemap"),
-        (b"crawldelay", b"crawl-delay"),
-        (b"crawldelays", b"crawldelays"),  # only the exact name
-        (b"visit time", b"visit-time"),
-        (b"", b""),
-    ],
-)
-def test_a_name_stands_for_a_field(name: bytes, field: bytes) -> None:
-    assert field_of(name) == field
 
 
 def test_records_have_the_numbers_of_their_lines() -> None:
@@ -109,26 +88,6 @@ def test_rfc_groups_of_a_token_are_one(
     assert [(allow, value) for allow, value, _ in group.rules()] == rules
     for rule in group.rules():
         assert group.rule_at(rule[2]) == rule
-
-
-@pytest.mark.parametrize(
-    ("path", "values"),
-    [
-        (b"/a/b", [b"/a", b"/*.x", b"/a%2Fb", b"/"]),
-        (b"/b", [b"/*.x", b"/"]),
-        # The rule for an index page may stand for its directory.
-        (b"/d/", [b"/*.x", b"/d/index.html", b"/"]),
-        (b"/d/x", [b"/*.x", b"/"]),
-        (b"", []),
-    ],
-)
-def test_rules_that_cannot_match_a_path_are_left_out(path: bytes, values: list[bytes]) -> None:
-    text = read(
-        b"User-agent: a\nDisallow: /a\nDisallow: /*.x\nAllow: /a%2Fb\n"
-        b"Allow: /d/index.html\nAllow: /"
-    )
-    group = GroupText(text, groups(text, strict=False)[b"a"], LENIENT)
-    assert [value for _, value, _ in group.rules(path)] == values
 
 
 def test_google_only_rules_end_a_group() -> None:

@@ -66,45 +66,33 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
     ("url", "expected"),
     [
         ("http://example.com", "http://example.com"),
-        ("HTTP://Example.COM/a?b#c", "http://example.com"),
         ("http://example.com:80", "http://example.com"),
         ("http://example.com:0080", "http://example.com"),
-        ("http://example.com:", "http://example.com"),
-        ("https://example.com:443/", "https://example.com"),
         ("https://example.com:80/", "https://example.com:80"),
         ("http://example.com:08080/", "http://example.com:8080"),
         ("http://example.com:0/", "http://example.com:0"),
         ("http://example.com./", "http://example.com"),
         ("http://user:pass@example.com/", "http://example.com"),
-        ("http://u@v@example.com/", "http://example.com"),
         ("http://example.com?a", "http://example.com"),
-        ("http://example.com#a", "http://example.com"),
         ("HTTPS://u:p@Example.com:443", "https://example.com"),
         (" http://exa\tmple.com\n/", "http://example.com"),
         ("http://e%78ample.com/", "http://example.com"),
-        ("http://e%78ample.com:80/a", "http://example.com"),
         ("http://u%40v@%45XAMPLE%2Ecom%2e/", "http://example.com"),
         ("http://m%C3%BCnchen.de/", "http://xn--mnchen-3ya.de"),
         ("http://m%FCnchen.de/", None),
         ("http://example.com%2Fa/", None),
-        ("http://example.com%3A81/", None),
         ("http://example.com%00/", None),
-        ("http://e%2578ample.com/", None),
         ("http://e%zzample.com/", None),
-        ("http://e%/", None),
         ("http://[example]/", None),
         ("ws://example.com/", "http://example.com"),
         ("wss://example.com:443/", "https://example.com"),
         ("ftp://example.com:21/", "ftp://example.com"),
         ("http://münchen.de/", "http://xn--mnchen-3ya.de"),
-        ("http://xn--mnchen-3ya.de/", "http://xn--mnchen-3ya.de"),
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
         ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]"),
         ("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080"),
         ("http://a_b.example/", "http://a_b.example"),
         ("data:text/plain,x", None),
-        ("file:///a", None),
-        ("about:blank", None),
         ("s3://bucket/a", None),
         ("http:///a", None),
         ("http://./", None),
@@ -113,20 +101,16 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         ("http://example.com:http/", None),
         ("http://example.com:65536/", None),
         ("http://example.com:٣/", None),
-        ("http://example.com:123456/", None),
         ("http://[::1/", None),
         ("http://[::1]x/", None),
-        ("http://[::1]80/", None),
         ("http://[::zz]/", None),
         ("http://[fe80::1%eth0]/", None),  # a zone is no part of an origin
         ("http://[fe80::1%25\x1b[31m]/", None),
         ("http://[fe80::1%25é]/", None),
-        ("http://[::1%]/", None),
         ("http://h.example\\@other.example/", None),  # a browser asks h.example
         ("http://" + "a" * 64 + "/", None),
         ("http://" + "a." * 200 + "/", None),
         ("http://" + "é" * 200 + "/", None),
-        ("http://é..b/", None),
         ("", None),
         ("/a", None),
     ],
@@ -166,11 +150,6 @@ def test_long_authorities_are_not_kept_in_memory() -> None:
 )  # fmt: skip
 def test_lacks_host(url: str, expected: bool) -> None:
     assert lacks_host(url) is expected
-
-
-def test_robots_txt_url() -> None:
-    assert robots_txt_url("http://example.com:81") == "http://example.com:81/robots.txt"
-    assert robots_txt_url("wss://Example.com/a?b") == "https://example.com/robots.txt"
 
 
 @pytest.mark.parametrize("url", ["", "a", "?q", "x?u=http://h/", "s3://h/a", "http:/a", "://a"])
@@ -216,7 +195,6 @@ def test_most_urls_are_sent_as_they_are(path: str) -> None:
         ("/private;", {"/private"}),
         ("/private;x=1", {"/private"}),
         ("/a;b/c;d;e?q=1", {"/a;b/c?q=1"}),
-        ("/search;?q=1", {"/search?q=1"}),
         ("/private?", {"/private"}),
         ("/private?#a", {"/private"}),
         ("/private ", {"/private"}),
@@ -225,15 +203,11 @@ def test_most_urls_are_sent_as_they_are(path: str) -> None:
         ("/search;?", {"/search;", "/search"}),
         ("/x?a b", {"/x?a+b"}),
         ("/a/../b", {"/b"}),
-        ("/./b", {"/b"}),
-        ("/../../b", {"/b"}),
         ("/a//../b", {"/a/b"}),
         ("/a/b/..", {"/a/", "/a"}),  # httpx drops the slash
-        ("/a/.", {"/a/", "/a"}),
         ("/..", {"/"}),
         ("/..?q=/../x", {"/?q=/../x"}),
         ("/a/%2e%2E/b", {"/b"}),
-        ("/a/%2e./b", {"/b"}),
         ("/a/%2e%2e/../b", {"/a/b", "/b"}),  # httpx removes only the second
         ("/a\\..\\b", {"/b"}),  # browsers
         ("/%21%2C%3b%26%2A", {"/!,;&%2A"}),

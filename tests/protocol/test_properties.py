@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,7 +19,7 @@ from scrapy_rep.protocol.matcher import (
     matches,
     matching,
 )
-from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups, records
+from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.records import parse_delay, parse_request_rate, parse_visit_time
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -137,15 +136,6 @@ def test_agrees_with_the_reference(body: bytes, url: str, token: str, strict: bo
         assert (verdict.allowed, verdict.agent) == (expected.allowed, expected.agent)
         assert (verdict.rule.line if verdict.rule else None) == expected.line
         assert robots.allowed(url, token) is verdict.allowed
-
-
-@given(bodies, paths)
-def test_allowed_is_the_verdict_without_its_reason(body: bytes, url: str) -> None:
-    robots = RobotsTxt.parse(body)
-    first = RobotsTxt.parse(body).verdict(url, "a")
-    assert robots.allowed(url, "a") is first.allowed
-    assert [robots.verdict(url, "a") for _ in range(2)] == [first, first]
-    assert pickle.loads(pickle.dumps(first)) == first
 
 
 @given(st.lists(patterns, max_size=30), paths)
@@ -310,19 +300,6 @@ def test_line_ends_are_the_same(body: bytes, url: str) -> None:
         for end in (b"\n", b"\r\n", b"\r")
     }
     assert len(verdicts) == 1
-
-
-@given(bodies, st.booleans())
-def test_parsing_a_normalised_rendering_changes_nothing(body: bytes, strict: bool) -> None:
-    rendered = render(body, strict=strict)
-    assert render(rendered, strict=True) == rendered
-
-
-def render(body: bytes, *, strict: bool) -> bytes:
-    """Every record in one spelling."""
-    return b"".join(
-        b"%b: %b\n" % (record.field, record.value) for record in records(read(body), strict=strict)
-    )
 
 
 @settings(max_examples=20)

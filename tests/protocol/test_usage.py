@@ -12,7 +12,6 @@ from scrapy_rep.protocol.usage import (
     REQUIRABLE,
     VOCABULARIES,
     Vocabulary,
-    combined,
     content_signals,
     content_usage,
     evaluated,
@@ -33,14 +32,10 @@ FORBIDDEN = {"ai-train": False}
         ("search=yes, ai-train=no", {"search": True, "ai-train": False}),
         ("Search = YES,,ai_input=maybe,x", {"search": True}),
         ("search=yes, search=no", {"search": False}),
-        ("search=no, search=yes", {"search": False}),
         ("search=yes,ai-train=no,use=reference",  # Cloudflare's managed robots.txt
          {"search": True, "ai-train": False, "use": "reference"}),
-        ("use=immediate", {"use": "immediate"}),
-        ("use = Full", {"use": "full"}),
         ("use=full, use=immediate, use=reference", {"use": "immediate"}),
         ("use=yes, use=some, search=full", {}),
-        ("search = yes , ai-train\t=\tno", {"search": True, "ai-train": False}),
         # A header has no path: the refusals count, the grants do not.
         ("/members/ ai-train=no, search=yes", {"ai-train": False}),
         ("search=ye\u017f, \u017fearch=no", {}),  # a letter whose upper case is "S"
@@ -66,13 +61,11 @@ def signals(robots_txt: str, url: str) -> dict[str, bool | str]:
         ("/%6Dembers/ ai-train=no", FORBIDDEN, {}),
         ("/ ai-train=no", FORBIDDEN, FORBIDDEN),
         ("/members/, ai-train=no", FORBIDDEN, {}),
-        ("/members/,ai-train=no,search=yes", {"ai-train": False, "search": True}, {}),
         ("/members/,x ai-train=no", {}, {}),  # a path with a comma
         ("/members/", {}, {}),
         ("/members/ nothing", {}, {}),
         # No path: the refusals hold everywhere, and nothing is granted.
         ("members/ ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
-        ("members/, ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
         ("/members/ /b ai-train=no, search=yes", FORBIDDEN, FORBIDDEN),
         ("search=yes ai-train=no, ai-input=yes", FORBIDDEN, FORBIDDEN),
         ("use=reference search=yes", {"use": "reference"}, {"use": "reference"}),
@@ -153,15 +146,11 @@ def test_long_content_signals_are_read_in_linear_time() -> None:
         ("train-ai=n, train-ai=y", {"train-ai": True}),
         ("train-ai=y, train-ai=1", {}),
         ('train-ai=n;exceptions="a b";x, search', {"train-ai": False}),
-        ("train-ai=N", {}),
         ("train-ai=yes", {}),
-        ('train-ai="n"', {}),
         ("", {}),
         ("a=1, b=-1.5, c=:YQ==:, d=?1, e=@1700000000, f=tok/en, g=y", {"g": True}),
         ('a="x\\"y", b=("a" 1.0;q=?0  tok ), c=(), d=%"caf%c3%a9", e=n', {"e": False}),
-        ("*=y", {"*": True}),
         # draft-ietf-aipref-vocab §6
-        ("train-ai=y, search=n", {"train-ai": True, "search": False}),
         ('train-ai=y, train-ai, search=n, search="n"', {}),
         ("train-ai;allow=n, train-ai=y", {"train-ai": True}),
         ('train-ai;has;parameters="?"', {}),
@@ -171,12 +160,8 @@ def test_long_content_signals_are_read_in_linear_time() -> None:
         ("Train-ai=n", None),
         ("train-ai=n;x=(a b)", None),
         ("train-ai=n,", None),
-        ("train-ai=n;", None),
         ("train-ai= n", None),
-        ("train-ai=n search=y", None),
         (",train-ai=n", None),
-        ("train-ai=", None),
-        ("train-ai=(n", None),
         ('train-ai="n', None),
         ("train-ai=1.2345", None),
         ("train-ai=1234567890123456", None),
@@ -185,15 +170,6 @@ def test_long_content_signals_are_read_in_linear_time() -> None:
 )
 def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
     assert content_usage(value) == stated
-
-
-def test_a_use_is_refused_if_any_statement_refuses_it() -> None:
-    assert combined([{"a": True, "b": False}, {"a": False, "c": True}, {"b": True}]) == {
-        "a": False,
-        "b": False,
-        "c": True,
-    }
-    assert combined([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -223,9 +199,6 @@ def test_the_headers_of_a_response(
         ([{"ai-train": False}, {"train-ai": True}], None, {"train-ai": False}),
         ([{"train-ai": True, "ai-train": False}], None, {"train-ai": False}),
         ([{"ai-train": True}], None, {"train-ai": True}),
-        ([{"ai-use": False}], None, {"ai-use": False}),
-        ([{"ai-use": True}], None, {"ai-use": True}),
-        ([{"ai-input": False}], None, {"ai-use": False}),
         ([{"ai-input": False}, {"ai-use": True}], None, {"ai-use": False}),
         ([{"ai-input": True}, {"ai-use": False}], None, {"ai-use": False}),
         ([{"ai-input": True}], True, {"tdm": False}),  # no grant of all AI use
@@ -251,11 +224,6 @@ def test_an_unknown_use_is_not_refused() -> None:
     assert refused(["search", "ai-input", "ai-use", "tdm"], preferences) == []
     assert refused(["search", "train-ai"], preferences) == ["train-ai"]
     assert refused(["ai-train"], preferences) == ["ai-train"]
-
-
-@pytest.mark.parametrize("statement", [{"ai-use": False}, {"ai-input": False}])
-def test_ai_input_is_refused_with_all_ai_use(statement: dict[str, bool]) -> None:
-    assert refused(["ai-use", "ai-input"], evaluated([statement])) == ["ai-use", "ai-input"]
 
 
 ATTACHED = b"""
