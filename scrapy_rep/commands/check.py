@@ -307,22 +307,13 @@ class _Checker:
 
     def _responses(self, path: str, origins: Container[str]) -> Iterator[ArchivedRobotsTxt]:
         """Yield the responses of some origins in an archive."""
-        problems: list[ArchiveProblem] = []
-        found = None
-        with reading(path):
-            for found in archive_reader().read(path, problems.append, origins=origins):
-                yield found
-        if problems:
-            first = problems[0]
-            if first.offset == 0 and found is None:
-                raise CommandError(f"cannot read {path} as a WARC file: {first.reason}")
-            parts = "A part" if len(problems) == 1 else f"{len(problems):,} parts"
+
+        def report(problem: ArchiveProblem) -> None:
             self.unknown += 1
-            self.context.output.warn(
-                f"{parts} of {path} cannot be read, at offset {first.offset}: {first.reason}. "
-                "A robots.txt there is missing",
-                "parts of archives that cannot be read",
-            )
+            self.context.output.warn(str(problem), "parts of archives that cannot be read")
+
+        with reading(path):
+            yield from archive_reader().read(path, report, origins=origins)
 
     def _is_found(self, record: Check, policy: Policy | None, agent: Agent) -> bool:
         """Whether ``--only`` lists a URL. Adds to the record why, and since when."""

@@ -57,8 +57,6 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").matc
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 _FILE_ENDING = ".txt"
 """No domain ends so. A name that does, and that is not a file, is a file that is missing."""
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_START = 1024
 
 
 class Target(NamedTuple):
@@ -224,7 +222,7 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     sites: dict[str, Target] = {}
     for given in dict.fromkeys(names):
         if is_file(given):
-            found[given] = _read_file(given, context)
+            found[given] = of_file(given, context.read_file(given))
         else:
             sites[given] = _named_site(given, context)
 
@@ -277,13 +275,6 @@ def _named_site(given: str, context: Context) -> Target:
     if target.url != given:
         context.output.note(f"{given} is not a file: it is taken for {target.url}")
     return target
-
-
-def _read_file(name: str, context: Context) -> Policy:
-    body = context.read_file(name)
-    if b"\0" in body[:_START] and not body.startswith(_UTF16_MARKS):
-        raise CommandError(f"cannot read {name} as a robots.txt: it is a binary file")
-    return of_file(name, body)
 
 
 def _state(origin: Origin) -> str:

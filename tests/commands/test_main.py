@@ -62,7 +62,6 @@ def test_version(run: Run) -> None:
 def files(run: Run, tmp_path: Path) -> Run:
     """Files that the arguments below name."""
     (tmp_path / "empty" / "folder").mkdir(parents=True)
-    (tmp_path / "binary").write_bytes(b"\x7fELF\0\0\0")
     (tmp_path / "latin.txt").write_bytes(b"\xff\xfe\0")
     (tmp_path / "none.txt").write_bytes(b"")
     (tmp_path / "path.txt").write_bytes(b"allow x /")
@@ -118,7 +117,6 @@ FILE = ("--robots", "robots.txt")
         (["show", "/no/such/file"], "cannot read /no/such/file: No such file"),
         (["show", "mailto:x"], "mailto:x is neither a file nor a site"),
         (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: No such"),
-        (["diff", "binary", "robots.txt"], "cannot read binary as a robots.txt: it is a binary"),
         (["lint", "empty"], "the folder empty has no robots.txt"),
         (["test", "missing.txt", *FILE], "cannot read missing.txt: No such file"),
         (["test", "robots.txt", *FILE], "line 1: 'User-agent:' is not one of"),

@@ -262,13 +262,21 @@ def test_an_archive_without_a_good_copy(run: Run, tmp_path: Path) -> None:
     assert "the robots.txt was unreachable: status 200; since " in done.out
 
 
-@pytest.mark.parametrize("name", ["no", ".", "robots.txt", "text.gz", "image.png"])
-def test_an_archive_that_is_none(run: Run, tmp_path: Path, name: str) -> None:
-    (tmp_path / "text.gz").write_bytes(gzip.compress(b"some text"))
-    (tmp_path / "image.png").write_bytes(b"\x89PNG\r\n\x1a\n\0")
+@pytest.mark.parametrize("name", ["no", "."])
+def test_an_archive_that_cannot_be_opened(run: Run, name: str) -> None:
     done = run("check", SITE, "--only", "disallowed", "--archive", name, "-a", "bot")
     assert (done.code, done.out) == (2, "")
-    assert done.err.splitlines()[-1].startswith(f"scrapy-rep: cannot read {name}")
+    assert done.err.splitlines()[-1].startswith(f"scrapy-rep: cannot read {name}: ")
+
+
+@pytest.mark.parametrize(
+    "octets", [b"some text", b"\x89PNG\r\n\x1a\n\0", gzip.compress(b"text", mtime=0)]
+)
+def test_a_file_that_is_no_archive(run: Run, tmp_path: Path, octets: bytes) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(octets)
+    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+    assert (done.code, done.out) == (3, "")
+    assert "warning: a.warc.gz: no readable record at offset 0: " in done.err
 
 
 def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
@@ -279,7 +287,7 @@ def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-20])
     done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
     assert (done.code, "since 2025-01-01" in done.out) == (3, True)
-    assert "warning: A part of a.warc.gz cannot be read, at offset " in done.err
+    assert "warning: a.warc.gz: no readable record at offset " in done.err
 
 
 def test_without_warcio(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
