@@ -70,11 +70,14 @@ class Context:
         with reading(name), Path(name).open("rb") as file:
             return file.read(MAX_BODY)
 
-    def run(self, work: Callable[[Session], T]) -> T:
+    def run(self, work: Callable[[Session], T], *, reads_tdm_files: bool = False) -> T:
         """Start Scrapy, and return the result of ``work``, which gets a session."""
         from .session import opened  # only what needs the network starts Scrapy
 
-        with opened(self.scrapy_settings) as session:
+        settings = self.scrapy_settings.copy()
+        if not reads_tdm_files:  # they are fetched together with the robots.txt
+            settings.set("REP_TDMREP", False, priority="cmdline")
+        with opened(settings) as session:
             return work(session)
 
 

@@ -193,7 +193,9 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     agents = agents_of([agent] if agent else [], context)
     if len(agents) > 1:
         raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
-    record = context.run(lambda session: _view(session, target, agents[0], context.settings))
+    record = context.run(
+        lambda session: _view(session, target, agents[0], context.settings), reads_tdm_files=True
+    )
     context.output.show(record, listing)
     access = record.check.robots_txt
     if record.failure is not None or (access and access.is_unreachable):

@@ -68,6 +68,7 @@ def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
     assert {record["agent"] for record in first.records} == {
         "projectbot/1.0 (+https://example.com)"
     }
+    assert site.paths == ["/robots.txt"]
     (received,) = site.received
     assert (received.path, received.headers["x-project"]) == ("/robots.txt", "yes")
     assert received.headers["user-agent"] == "projectbot/1.0 (+https://example.com)"
