@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -50,12 +48,6 @@ def with_addon(**project: Any) -> Settings:
 def test_the_add_on_replaces_the_queues_of_scrapy_only(written: Any, expected: type) -> None:
     settings = with_addon(**({} if written is None else {"SCHEDULER_PRIORITY_QUEUE": written}))
     assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is expected
-
-
-def test_what_comes_after_the_add_on_may_replace_the_queue() -> None:
-    settings = with_addon()
-    settings.set("SCHEDULER_PRIORITY_QUEUE", OwnQueue, priority="project")
-    assert settings["SCHEDULER_PRIORITY_QUEUE"] is OwnQueue
 
 
 def places(settings: Settings) -> dict[type, int | None]:
@@ -152,17 +144,6 @@ def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     Addon().update_settings(settings)
     assert settings.getpriority("DOWNLOADER_MIDDLEWARES") == 40
     assert places(settings)[RobotsTxtMiddleware] == 100
-
-
-def test_the_report_is_imported_only_where_it_is_asked_for() -> None:
-    code = (
-        "import sys; from scrapy.settings import Settings; from scrapy_rep import Addon;"
-        "settings = Settings(); Addon().update_settings(settings);"
-        "names = ('scrapy_rep.reports', 'msgspec', 'jinja2', 'warcio');"
-        "print([name for name in sys.modules if name.startswith(names)])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_the_repr_names_the_add_on() -> None:

@@ -101,11 +101,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     left = MAX_VALUES
     for element in islice(Selector(text=text, type="html").root.iter("meta", "link"), MAX_ELEMENTS):
         is_meta = element.tag == "meta"
-        key = element.get("name" if is_meta else "rel", "")[:MAX_VALUE]
-        # HTML ignores the case of ASCII letters only: a Kelvin sign is no "k".
-        if not key.isascii():
-            continue
-        key = key.strip().lower()
+        key = element.get("name" if is_meta else "rel", "")[:MAX_VALUE].strip().lower()
         if key == _END_TYPE:
             in_head = False
         if key not in names if is_meta else not in_head or rel not in key.split():

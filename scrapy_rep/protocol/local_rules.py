@@ -8,7 +8,7 @@ reason, and a time at which it expires.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .agents import WILDCARD_AGENT
 from .lines import read
@@ -16,9 +16,6 @@ from .lint import Severity, lint
 from .parser import RULE_FIELDS, parse_line
 from .robotstxt import RobotsTxt
 from .verdict import Reason, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class LocalRule(NamedTuple):
@@ -52,8 +49,8 @@ class LocalRules(NamedTuple):
         An Allow line limits the Disallow lines of its own rule. It does not allow what the site
         disallows.
         """
-        for rule in _current(self.disallows, now):
-            if not rule.rules.allowed(url, WILDCARD_AGENT):
+        for rule in self.disallows:
+            if now < rule.expires_at and not rule.rules.allowed(url, WILDCARD_AGENT):
                 return Verdict(False, Reason.LOCAL_RULE, detail=rule.detail)
         return None
 
@@ -62,9 +59,9 @@ class LocalRules(NamedTuple):
 
         A Disallow line limits the Allow lines of its own exception.
         """
-        for rule in _current(self.exceptions, now):
+        for rule in self.exceptions:
             decided_by = rule.rules.verdict(url, WILDCARD_AGENT).rule
-            if decided_by is not None and decided_by.allow:
+            if now < rule.expires_at and decided_by is not None and decided_by.allow:
                 return Verdict(True, Reason.LOCAL_RULE, detail=rule.detail)
         return None
 
@@ -100,7 +97,3 @@ def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
     if needed.encode() not in fields:
         raise ValueError(f"the rules have no {needed} line")
     return RobotsTxt.parse(body, strict=True)
-
-
-def _current(rules: Iterable[LocalRule], now: float) -> Iterable[LocalRule]:
-    return (rule for rule in rules if now < rule.expires_at)

@@ -173,11 +173,6 @@ class RecordType(Generic[Value, Combined]):
     """Returns the meaning of all lines together. No lines is a sequence without values."""
 
 
-def first(values: Sequence[Value]) -> Value | None:
-    """Return the first of the values, or None without values."""
-    return values[0] if values else None
-
-
 def last(values: Sequence[Value]) -> Value | None:
     """Return the last of the values, or None without values."""
     return values[-1] if values else None
@@ -197,7 +192,7 @@ RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
     REQUEST_RATE := RecordType(b"request-rate", parse_request_rate, tuple),
     VISIT_TIME := RecordType(b"visit-time", parse_visit_time, last),
     # Yandex.
-    HOST := RecordType(b"host", text_of, first),
+    HOST := RecordType(b"host", text_of, lambda values: next(iter(values), None)),
     CLEAN_PARAM := RecordType(b"clean-param", parse_clean_param, tuple),
     # https://contentsignals.org
     CONTENT_SIGNAL := RecordType(b"content-signal", parse_signal_rule, PathSignals),

@@ -156,16 +156,6 @@ _EVERY_PATH: _Pattern = ("/", 0)
 """The pattern of a statement without a path."""
 
 
-class _SignalLine(NamedTuple):
-    """One Content-Signal as it was read."""
-
-    path: bytes
-    """Empty if the statement holds for every path."""
-    stated: dict[str, bool | str]
-    is_readable: bool
-    """Whether all of the line was understood."""
-
-
 def content_signals(line: str) -> dict[str, bool | str]:
     """Return what a Content-Signal header such as ``search=yes, ai-train=no`` states.
 
@@ -188,15 +178,16 @@ def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | 
 
 def has_readable_signals(value: bytes) -> bool:
     """Return whether a Content-Signal record states something and all of it is defined."""
-    line = _read_signals(value)
-    return line.is_readable and bool(line.stated) and line.stated.keys() <= {*SIGNALS, USE}
+    _, stated, is_readable = _read_signals(value)
+    return is_readable and bool(stated) and stated.keys() <= {*SIGNALS, USE}
 
 
-def _read_signals(value: bytes) -> _SignalLine:
-    """Return path and signals of a Content-Signal.
+def _read_signals(value: bytes) -> tuple[bytes, dict[str, bool | str], bool]:
+    """Return the path of a Content-Signal, its signals, and whether all of it was understood.
 
-    Text in front of a signal never turns a refusal into silence: if it is no path, the refusals of
-    the line hold for every path, and its grants are skipped.
+    The path is empty if the statement holds for every path. Text in front of a signal never turns a
+    refusal into silence: if it is no path, the refusals of the line hold for every path, and its
+    grants are skipped.
     """
     found_path = _SIGNAL_PATH.match(value)
     path = found_path[0] if found_path else b""
@@ -214,8 +205,8 @@ def _read_signals(value: bytes) -> _SignalLine:
         for signal in found:
             combine(stated, signal)
     if has_misplaced_text:
-        return _SignalLine(b"", _restrictions(stated), is_readable)
-    return _SignalLine(path, stated, is_readable)
+        return b"", _restrictions(stated), is_readable
+    return path, stated, is_readable
 
 
 def _signal(word: str) -> dict[str, bool | str] | None:

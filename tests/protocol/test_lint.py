@@ -65,9 +65,7 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.NUL_BYTE, ALL + "  Disallow: /a«\0» \0 # \0", None),
     (Code.LONG_LINE, ALL + "«Disallow: /" + "a" * 16_700 + "» # b", None),
     (Code.NO_COLON, ALL + "«Please go away now» # b", None),
-    (Code.NO_COLON, ALL + "\t«hello» world", None),
     (Code.MISSING_COLON, ALL + " «Disallow» /a", ":"),
-    (Code.MISSING_COLON, "«Sitemap» https://h/s.xml", ":"),
     (Code.MISSING_COLON, ALL + "«license»\thttp://h/l.xml", ":"),
     (Code.MISSPELLED_FIELD, ALL + "«Dissallow» : /a", "Disallow"),
     (Code.MISSPELLED_FIELD, "«USER AGENT»:*\nAllow: /", "User-agent"),
@@ -75,18 +73,13 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.MISSPELLED_FIELD, ALL + "«Disallaw from»: /a", None),
     (Code.MISSPELLED_FIELD, ALL + "«Disallowed» /a", "Disallow"),
     (Code.MISSPELLED_FIELD, ALL + "«Disallow /a»: /b", None),
-    (Code.MISSPELLED_FIELD, ALL + "«Allow-from»: /b", None),
     (Code.UNREAD_FIELD, ALL + "«Dsallow»: /a", None),
     (Code.UNKNOWN_FIELD, ALL + "«foo»: /a", None),
     (Code.OUTSIDE_GROUP, " «Disallow: /a»  # b\n" + ALL, None),
-    (Code.NO_TOKEN, "«User-agent:»", None),
-    (Code.INVALID_TOKEN, "User-agent: «*bot»", None),
     (Code.TOKEN_WITH_VERSION, "User-agent: «Googlebot/2.1 (+http://g)»", ""),
     (Code.TOKEN_CUT, "User-agent: «MJ12bot/1»", None),
     (Code.TOKEN_CUT, "User-agent: «360Spider»", None),
-    (Code.TOKEN_CUT, "User-agent: «my bot»", None),
     (Code.TOKEN_CUT, "User-agent: «+bot/2»", None),
-    (Code.TOKEN_CUT, "User-agent: «a*»", None),
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; Two Words bot)»", None),
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
     (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
@@ -94,18 +87,11 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
     (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «.pdf$»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «page=2»", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «a b»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «h:80/a»", None),
     (Code.NEVER_DECIDES, ALL + "Allow: /ab*\n«Disallow: /ab» # b", None),
     (Code.UNREADABLE_VALUE, ALL + "Crawl-delay: «soon» # b", None),
-    (Code.RELATIVE_URL, "Sitemap: «/a.xml»", None),
-    (Code.UNREADABLE_SIGNAL, ALL + "Content-Signal: «search=maybe»", None),
-    (Code.OTHER_LABEL, ALL + "Content-Usage: «genai=n»", None),
     (Code.OTHER_LABEL, ALL + "Content-Usage: «/a ai-train=n»", None),
-    (Code.AI_TRAINING_FIELD, ALL + "«DisallowAITraining»: /", None),
     (Code.AI_TRAINING_FIELD, ALL + "Disallow: /\n«AllowAITraining»: /a", None),
 ]  # fmt: skip
 
@@ -380,7 +366,6 @@ def test_a_safe_correction_allows_nothing_that_was_disallowed(
         assert not RobotsTxt.parse(fix(body)).allowed(url, token)
 
 
-@settings(max_examples=400)
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
 def test_what_is_restated_has_the_same_verdicts(body: bytes, url: str, token: str) -> None:
     fixed = fix(body, RESTATING)

@@ -154,7 +154,7 @@ def test_the_index_finds_what_a_walk_through_the_patterns_finds(
     assert index.first(long) == next(matching(forms, long), len(forms))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(st.tuples(patterns, st.booleans()), max_size=60),
     paths,

@@ -344,10 +344,8 @@ def test_at_each_minute_the_slowest_rate_of_its_windows_holds(
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ([], ""),
         (["Crawl-delay: 0"], ""),
         (["Crawl-delay: 2.50"], "Crawl-delay: 2.5"),
-        (["Request-rate: 5/1m"], "Request-rate: 5/60s"),
         (
             ["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
             "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC",
