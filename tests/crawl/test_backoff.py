@@ -12,9 +12,8 @@ from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.defer import _schedule_coro
 
-from scrapy_rep.frontier import frontier
 from testing.counters import left_over
-from testing.web import Page, between, text
+from testing.web import Page, text
 
 from .conftest import Caller, Visitor, make_crawler, together
 
@@ -64,12 +63,6 @@ def times_of(site: Site) -> list[float]:
 
 def numbers(count: int) -> list[str]:
     return [f"/{number}" for number in range(count)]
-
-
-@pytest.fixture
-def first_backoff(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(frontier, "FIRST_BACKOFF", 0.2)
-    return 0.2
 
 
 @pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])
@@ -224,43 +217,6 @@ async def test_many_sites_that_are_held_delay_no_other_site(web: Web, crawl: Cra
     assert live.page_paths == sorted(numbers(20))
     assert outcome.stats["robotstxt/backoff_count"] == 40
     assert left_over(outcome.crawler) == []
-
-
-async def test_the_time_doubles_until_there_is_another_answer(
-    web: Web, crawl: Crawl, first_backoff: float, caplog: pytest.LogCaptureFixture
-) -> None:
-    answers = [busy(None, 503)] * 3 + [Page(status=404, headers={"Connection": "close"})]
-    site = web.site(ALL, {"*": in_turn(*answers, busy(None, 503))})
-    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    outcome = await crawl(site.urls(*numbers(7)), settings)
-    gaps = between(times_of(site))
-    for gap, factor in zip(gaps, (1, 2, 4, 0, 1, 0), strict=True):
-        assert gap >= first_backoff * factor
-    assert outcome.stats["robotstxt/backoff_count"] == 4
-    assert caplog.text.count("asks for fewer requests") == 2, "there were two outages"
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        pytest.param("99999999", 0.6, id="years"),
-        pytest.param("Fri, 31 Dec 2999 23:59:59 GMT", 0.6, id="a far date"),
-        pytest.param("Thu, 01 Jan 1970 00:00:00 GMT", 0.2, id="a date in 1970"),
-        pytest.param("-5", 0.2, id="negative"),
-        pytest.param("0", 0.2, id="zero"),
-        pytest.param("soon", 0.2, id="unreadable"),
-        pytest.param("9" * 8000, 0.6, id="a long number"),
-    ],
-)
-@pytest.mark.usefixtures("first_backoff")
-async def test_any_retry_after_is_bounded(
-    web: Web, crawl: Crawl, value: str, seconds: float
-) -> None:
-    site = web.site(ALL, {"*": in_turn(busy(value))})
-    settings = {"REP_MAX_BACKOFF": 0.6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    outcome = await crawl(site.urls("/a", "/b"), settings)
-    assert outcome.stats["robotstxt/backoff_seconds"] == seconds
-    assert between(times_of(site))[0] >= 0.3 + seconds
 
 
 async def test_a_header_of_a_megabyte_ends_each_request_once(web: Web, crawl: Crawl) -> None:

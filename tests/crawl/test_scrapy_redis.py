@@ -18,7 +18,7 @@ pytest.importorskip("scrapy_redis")
 from scrapy import Request
 
 from testing.redis_server import RedisCluster, wait_until
-from testing.web import Page, Received, Web, between, gaps, text
+from testing.web import Page, Received, Web, between, gaps
 from tests.test_workers import TIMEOUT, workers
 
 from .conftest import Caller, Crawl, needs_connections, our_warnings
@@ -173,16 +173,6 @@ async def test_sites_that_do_not_answer_do_not_delay_others(
     assert outcome.stats["finish_reason"] == "closespider_pagecount"
     assert live.page_paths == ["/1", "/2", "/3"]
     assert not any(site.page_paths for site in silent)
-
-
-async def test_nothing_is_left_of_a_crawl_that_does_not_persist(
-    web: Web, crawl: Crawl, redis_server: RedisServer
-) -> None:
-    site = web.site(text("User-agent: *\nCrawl-delay: 60\n"))
-    stop = {"SCHEDULER_PERSIST": False, "CLOSESPIDER_PAGECOUNT": 1}
-    await crawl([Request(url) for url in site.urls("/1", "/2")], {**settings(redis_server), **stop})
-    assert site.paths == ["/robots.txt"]
-    assert redis_server.client.keys() == []
 
 
 async def test_requests_of_the_engine_keep_the_delay_of_leased_hosts(

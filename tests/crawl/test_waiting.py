@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from testing.web import Received, Web
+    from testing.web import Web
 
     from .conftest import Crawl
 
@@ -138,39 +137,3 @@ async def test_callers_of_the_engine_wait_for_the_response(web: Web, crawl: Craw
     assert site.robots_fetches == 1
     assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
     assert set(outcome.failures) == {site.url("/private")}
-
-
-class Busy:
-    """A page that counts how many requests for it are in progress."""
-
-    def __init__(self) -> None:
-        self.now = self.most = 0
-
-    async def __call__(
-        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        await asyncio.sleep(0.05)
-        self.now -= 1
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-        await writer.drain()
-
-
-@pytest.mark.parametrize(
-    ("robots", "exempt"),
-    [(NOTHING_PRIVATE, True), (f"{NOTHING_PRIVATE}Crawl-delay: 0.02\n", False)],
-    ids=["exempt", "paced"],
-)
-async def test_the_meta_of_a_robots_txt_request_does_not_exclude_a_request_of_a_spider(
-    web: Web, crawl: Crawl, robots: str, exempt: bool
-) -> None:
-    busy = Busy()
-    site = web.site(robots, {"*": busy})
-    meta = {"is_robotstxt_request": True, "dont_obey_robotstxt": exempt}
-    paths = [f"/{number}" for number in range(10)]
-    requests = [Request(url, meta=dict(meta)) for url in site.urls(*paths)]
-    outcome = await crawl([site.url("/first"), *requests], {"CONCURRENT_REQUESTS": 2})
-    assert site.page_paths == sorted(["/first", *paths])
-    assert busy.most <= 2
-    assert left_over(outcome.crawler) == []

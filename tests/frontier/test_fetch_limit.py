@@ -47,26 +47,6 @@ class Fetches:
         self.limit.release(permit)
 
 
-async def test_fetches_beyond_the_limit_wait_for_the_end_of_others() -> None:
-    fetches = Fetches(2)
-    await fetches.begin(3)
-    assert len(fetches.permits) == 2
-    assert not fetches.limit.can_begin()
-    fetches.limit.release(fetches.permits[0])
-    await settle()
-    assert len(fetches.permits) == 3
-    assert len(fetches.limit) == 2
-
-
-async def test_a_slow_fetch_does_not_count() -> None:
-    fetches = Fetches(2)
-    await fetches.begin(3)
-    fetches.clock.advance(SLOW)
-    await settle()
-    assert len(fetches.permits) == 3
-    assert fetches.limit.can_begin()
-
-
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
     fetches = Fetches(1)
     for _ in range(MAX_FACTOR):

@@ -123,22 +123,6 @@ def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
     assert len(crawl.pop_all()) == MAX_DROPS - 1
 
 
-def test_dropped_requests_occupy_no_slot_and_leave_nothing() -> None:
-    crawl = FakeCrawl(queue=PriorityFirstQueue)
-    crawl.set(A, Place.DROPS)
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    crawl.push(*pages(A, 2))
-    first, second = crawl.pop(), crawl.pop()
-    assert crawl.engine.downloads == 0
-    assert crawl.left_over()["requests beyond CONCURRENT_REQUESTS"] == 2
-    crawl.end(first, sent=False)
-    crawl.end(second, sent=False)
-    assert crawl.left_over() == {}
-    crawl.set_ready(A)
-    crawl.push(f"{A}/2")
-    assert crawl.pop_url() == f"{A}/2", "the host was not asked"
-
-
 # Fetches
 
 
@@ -205,33 +189,6 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     assert crawl.pop_url() == f"{A}/1"
 
 
-def test_the_origins_of_a_host_share_the_longest_delay() -> None:
-    crawl = crawl_of(A, SECURE)
-    crawl.frontier.set_delay("a.example", A, 2, None)
-    crawl.frontier.set_delay("a.example", SECURE, 5, None)
-    crawl.end(crawl.pop())
-    assert crawl.places() == {A: Place.WAITING, SECURE: Place.WAITING}
-    crawl.clock.advance(4.9)
-    assert crawl.pop() is None
-    crawl.frontier.set_delay("a.example", SECURE, 0, None)
-    assert crawl.pop() is not None, "only the shorter delay is left"
-    assert crawl.frontier.delay("a.example") == 2
-
-
-def test_a_delay_that_comes_late_applies_after_all_requests_in_progress() -> None:
-    crawl = crawl_of(A, number=5)
-    several = [crawl.pop() for _ in range(3)]
-    crawl.frontier.set_delay("a.example", A, 5, None)
-    for request in several:
-        assert crawl.pop() is None
-        crawl.clock.advance(1)
-        crawl.end(request)
-    crawl.clock.advance(4.9)
-    assert crawl.pop() is None
-    crawl.clock.advance(0.1)
-    assert crawl.pop_url() == f"{A}/3"
-
-
 def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
     crawl = FakeCrawl()
     crawl.policies.delays[A] = (5, crawl.clock.now - 1)
@@ -241,20 +198,6 @@ def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
     assert crawl.pop() is None
     crawl.clock.advance(0.1)
     assert crawl.pop_url() == f"{A}/1"
-
-
-def test_each_host_has_its_own_alarm() -> None:
-    crawl = FakeCrawl()
-    for origin, seconds in ((A, 30), (B, 10), (C, 20)):
-        crawl.set(origin, Place.WAITING, seconds)
-        crawl.push(f"{origin}/1")
-        crawl.policies.conditions[origin] = module.READY
-    order = []
-    for _ in range(3):
-        crawl.clock.advance(10)
-        order += crawl.pop_all()
-    assert order == [f"{B}/1", f"{C}/1", f"{A}/1"]
-    assert crawl.clock.pending == []
 
 
 def test_alarms_do_not_pile_up() -> None:
@@ -377,15 +320,6 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
 
 
 # Hosts
-
-
-def test_some_idle_hosts_keep_their_delay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 2)
-    crawl = FakeCrawl()
-    names = [f"{number}.example" for number in range(5)]
-    for name in names:
-        crawl.frontier.set_delay(name, f"http://{name}", 5, None)
-    assert set(crawl.frontier.hosts) == set(names[-2:])
 
 
 def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -241,27 +241,6 @@ def test_a_queue_whose_files_are_gone_does_not_stop_the_others(tmp_path: Path) -
     again.close()
 
 
-def test_a_request_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
-    crawl = StoredCrawl(tmp_path)
-    crawl.push(f"{A}/1", f"{A}/2", f"{A}/3")
-    (file,) = (tmp_path / "requests.queue").rglob("q*")
-    crawl.close()
-    content = file.read_bytes()
-    file.write_bytes(content.replace(b"http://a.example/2", b"http://a.example\xff\xff"))
-    again = StoredCrawl(tmp_path)
-    found: list[str] = []
-    errors = 0
-    for _ in range(6):
-        try:
-            found += again.read(1)
-        except Exception:
-            errors += 1
-    assert found == [f"{A}/1", f"{A}/3"]
-    assert errors == 1
-    assert len(again.scheduler) == 0
-    again.close()
-
-
 def test_a_new_directory_never_is_that_of_another_queue(tmp_path: Path) -> None:
     crawl = StoredCrawl(tmp_path)
     for slot in (None, "a.example", "b.example", "one"):

@@ -85,20 +85,6 @@ async def test_a_back_off_holds_for_all_workers(worker: Callable[..., Worker]) -
     assert len(other.queue) == 1
 
 
-async def test_a_host_stays_leased_while_its_requests_wait_for_something_else(
-    worker: Callable[..., Worker],
-) -> None:
-    one, other = worker(), worker()
-    one.push(f"{A}/1")
-    assert one.pop() is None
-    one.set(A, Place.WAITING, HOUR)
-    one.clock.advance(LEASE / 3)
-    other.set_ready(A)
-    assert other.pop() is None
-    one.set_ready(A)
-    assert one.pop_url() == f"{A}/1"
-
-
 async def test_a_delay_holds_for_a_request_that_comes_after_the_last_one(
     worker: Callable[..., Worker],
 ) -> None:
@@ -139,17 +125,6 @@ async def test_a_higher_priority_comes_first_and_then_the_older_request(
     crawl.push(f"{A}/last", priority=-1)
     paths = [url.removeprefix(A) for url in crawl.pop_all()]
     assert paths == ["/first", "/z", "/z", "/a", "/last"]
-
-
-async def test_requests_with_a_slot_and_without_robots_txt(worker: Callable[..., Worker]) -> None:
-    crawl = worker()
-    crawl.push(f"{A}/exempt", dont_obey_robotstxt=True)
-    crawl.push("data:,text")
-    crawl.push(f"{A}/slot", download_slot="mine")
-    assert sorted(crawl.pop_all()) == ["data:,text", f"{A}/exempt"]
-    crawl.set_ready(A)
-    assert crawl.pop_all() == [f"{A}/slot"]
-    assert crawl.frontier.hosts[" mine"].active == 1
 
 
 async def test_the_next_request_of_a_known_site_comes_before_a_new_site(
