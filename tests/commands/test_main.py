@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import gzip
 import os
 import subprocess
@@ -202,7 +201,6 @@ def test_without_the_extra_it_says_so() -> None:
 
 def test_console_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main_module, "main", lambda: 3)
-    monkeypatch.setattr(gc, "set_threshold", lambda _: None)
     with pytest.raises(SystemExit) as raised:
         console()
     assert raised.value.code == 3

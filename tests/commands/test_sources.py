@@ -120,7 +120,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content",
     [
-        "<url>" + "<x/>" * 500_000 + "<loc>https://a.example/</loc></url>",
+        "<url>" + "<x/>" * 50_000 + "<loc>https://a.example/</loc></url>",
         "<url><loc>https://a.example/</loc><x>" + "x" * 5_000_000 + "</x></url>",
         "<url><loc>https://a.example/" + "x" * 5_000_000 + "</loc></url>",
     ],

@@ -61,10 +61,8 @@ def test_width_and_colors(folder: Path) -> None:
     assert 170 < max(map(len, lines)) <= 200
 
 
-def test_lines_have_colors_and_json_has_none(folder: Path) -> None:
+def test_lines_have_colors(folder: Path) -> None:
     _, lines = in_terminal(*CHECK, "--from", "urls.txt", cwd=folder)
     assert lines.count("\x1b[31mdisallowed") == 200
     assert lines.count("\x1b[32mallowed") == 200
     assert "note: 400 answers: 200 allowed, 200 disallowed, 0 unknown" in lines
-    _, as_json = in_terminal(*CHECK, "/a", "--json", cwd=folder)
-    assert "\x1b" not in as_json
