@@ -38,6 +38,10 @@ fail. After a crawler dies, others wait this long."""
 MIN_RETRY_INTERVAL = 0.1
 """Seconds between two attempts to reserve a host, at least: ten calls to the store a second."""
 
+MAX_RESERVATION_WAIT = 3600.0
+"""Seconds after which a crawler continues without a reservation. They are twelve times the longest
+delay (REP_MAX_DELAY is 300 s by default), so a longer wait means that the store does not work."""
+
 
 class HostStore(Protocol):
     """What reservations need of a store."""
@@ -106,18 +110,26 @@ class Reservations:
             attempt.cancel()
 
     async def _reserve(self, host: Host) -> None:
+        began = self._clock.monotonic()
         await self._clock.sleep(0)  # until the caller has completed its update of the host
         while self._frontier.is_wanted(host):
             seconds = await self._in_order(
                 host.name, lambda: self._store.reserve_host(host.name, LEASE)
             )
-            if seconds <= 0:
-                if not self.is_reserved(host):  # by another way meanwhile
-                    self._renew_later(host)
-                break
-            # The crawler that has the reservation may release it before the lease ends.
-            interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL
-            await self._clock.sleep(min(seconds, max(host.delay, interval)))
+            if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
+                # The crawler that has the reservation may release it before the lease ends.
+                interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL
+                await self._clock.sleep(min(seconds, max(host.delay, interval)))
+                continue
+            if seconds > 0:
+                logger.warning(
+                    "Other crawlers have kept %(host)s reserved for %(seconds)d s: this crawler "
+                    "continues without a reservation.",
+                    {"host": host.name, "seconds": MAX_RESERVATION_WAIT},
+                )
+            if not self.is_reserved(host):  # by another way meanwhile
+                self._renew_later(host)
+            break
 
     def _end_attempt(self, result: Failure | None, attempt: Deferred[None], host: Host) -> None:
         if self._attempts.get(host.name) is not attempt:  # it was cancelled

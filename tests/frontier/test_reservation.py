@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import LEASE, MIN_RETRY_INTERVAL, Reservations
 
@@ -136,6 +137,23 @@ async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
     assert shared.granted == [4]
     assert not shared.is_reserved
     assert shared.clock.pending == []
+
+
+@pytest.fixture
+def short_wait(monkeypatch: pytest.MonkeyPatch) -> float:
+    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
+    return 10.0
+
+
+async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
+    short_wait: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = Shared(30.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(short_wait)
+    assert shared.is_reserved
+    assert shared.granted == [short_wait]
+    assert "continues without a reservation" in caplog.text
 
 
 @pytest.mark.parametrize("error", [OSError("gone"), asyncio.CancelledError()])
