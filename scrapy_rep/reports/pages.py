@@ -26,7 +26,7 @@ from . import answers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .records import HostPace, Report, Version
+    from .records import Report
     from .survey import Survey
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
@@ -89,15 +89,11 @@ class Details:
     """The details of origins, as far as the page has room for them."""
 
     def __init__(self, report: Report) -> None:
-        self._files = report.files
-        self._hosts = {host.host: host for host in report.hosts}
+        self.files = report.files
+        self.hosts = {host.host: host for host in report.hosts}
         self._room = MAX_DETAILS
         self.omitted = 0
         """The origins without details."""
-
-    def host(self, name: str) -> HostPace | None:
-        """Return the pace of a host."""
-        return self._hosts.get(name)
 
     def fitted(self, make: Callable[..., Markup], *values: Any) -> Markup:
         """Return the details of an origin; nothing if the page has no room for them."""
@@ -108,13 +104,6 @@ class Details:
             return Markup()
         self._room -= len(details)
         return details
-
-    def lines(self, version: Version) -> list[str] | None:
-        """Return the lines of a robots.txt. None if the report does not have its text."""
-        file = self._files.get(version.sha256 or "")
-        if file is None or file.text is None:
-            return None
-        return file.text.removesuffix("\n").split("\n")
 
 
 # Templates

@@ -62,13 +62,8 @@ CACHE_SIZE = 1 << 16
 BATCH = 1_000
 """Rows that are added at once."""
 
-_TABLES: dict[type[Struct], str] = {
-    RequestEvent: "request",
-    FetchEvent: "fetch",
-    PaceEvent: "pace",
-    PageEvent: "page",
-    FileEvent: "file",
-}
+_EVENTS = RequestEvent, FetchEvent, PaceEvent, PageEvent, FileEvent
+_TABLES: dict[type[Struct], Any] = {kind: kind.__struct_config__.tag for kind in _EVENTS}
 _TABLE_SQL = "".join(
     f"CREATE TABLE {name}(place INTEGER PRIMARY KEY, run, host, "
     f"{', '.join(each.name for each in structs.fields(kind))});"

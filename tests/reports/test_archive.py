@@ -69,11 +69,8 @@ def test_the_fields_of_the_records() -> None:
     assert request.block == (
         b"GET /robots.txt?a=1 HTTP/1.1\r\nUser-Agent: bot\r\nHost: a.example\r\n\r\n"
     )
-
-
-def test_a_status_that_is_not_registered_has_no_phrase() -> None:
-    response, _ = written(status=299)
-    assert response.block.startswith(b"HTTP/1.1 299 \r\n")
+    response, _ = written(by_proxy=True)
+    assert "WARC-IP-Address" not in response.headers
 
 
 @pytest.mark.parametrize(
@@ -82,7 +79,7 @@ def test_a_status_that_is_not_registered_has_no_phrase() -> None:
         pytest.param(b"a" * 65_536, id="64 KiB"),
         pytest.param("caf\xe9".encode("latin-1"), id="Latin-1"),
         pytest.param('ünïcode; a="☃"'.encode(), id="UTF-8"),
-        pytest.param(bytes(range(0x80, 0x100)), id="octets that are not UTF-8"),
+        pytest.param(bytes(range(0x80, 0x100)), id="bytes that are not UTF-8"),
         pytest.param(b"\0\x0b\x0c\x1b[2J", id="control characters"),
         pytest.param(b"", id="empty"),
     ],
@@ -90,44 +87,34 @@ def test_a_status_that_is_not_registered_has_no_phrase() -> None:
 def test_any_value_of_a_header_is_written_as_it_is(value: bytes) -> None:
     fields = ((b"X-Value", value), (b"X-Other", b"1"))
     response, request = written(response_fields=fields, request_fields=fields)
-    assert response.block.split(b"\r\n\r\n")[0].split(b"\r\n")[1:] == [
-        b"X-Value: " + value,
-        b"X-Other: 1",
-    ]
+    assert (
+        response.block
+        == b"HTTP/1.1 200 OK\r\nX-Value: " + value + b"\r\nX-Other: 1\r\n\r\n" + RULES
+    )
     assert b"\r\nX-Value: " + value + b"\r\n" in request.block
 
 
-def test_a_line_break_in_a_value_does_not_end_the_head() -> None:
-    fields = ((b"X-\r\nValue", b"1\r\n\r\nWARC/1.1\r\nX: y\n"),)
-    for record in written(response_fields=fields, request_fields=fields):
-        assert b"X- Value: 1 WARC/1.1 X: y \r\n" in record.block
-
-
-def test_a_transfer_coding_is_renamed() -> None:
-    response, _ = written(response_fields=((b"Transfer-Encoding", b"chunked"),))
-    assert b"\r\nX-Crawler-Transfer-Encoding: chunked\r\n" in response.block
-
-
 @pytest.mark.parametrize(
-    "name",
-    [b"Authorization", b"Proxy-Authorization", b"Cookie", b"cookie2", b"X-Api-Key", b"X-Token"],
+    ("name", "value", "in_response", "in_request"),
+    [
+        (b"X-\r\nValue", b"1\r\n\r\nWARC/1.1\r\nX: y\n", *[b"X- Value: 1 WARC/1.1 X: y \r\n"] * 2),
+        (b"Transfer-Encoding", b"chunked", b"X-Crawler-Transfer-Encoding: chunked", b"chunked"),
+        *(
+            (name, b"Zk9", b"Zk9", name + b": ***\r\n")
+            for name in (b"Authorization", b"Cookie", b"cookie2", b"X-Api-Key", b"X-Token")
+        ),
+        (b"host", b"other", b"host: other", b"HTTP/1.1\r\nhost: other\r\n\r\n"),
+    ],
 )
-def test_values_that_may_be_secrets_are_replaced(name: bytes) -> None:
-    fields = ((name, b"Zk9"), (b"Accept", b"*/*"))
-    _, request = written(request_fields=fields)
-    assert name + b": ***\r\nAccept: */*" in request.block
-
-
-def test_a_host_header_is_not_written_twice() -> None:
-    _, request = written(request_fields=((b"host", b"other"),))
-    assert request.block == b"GET /robots.txt HTTP/1.1\r\nhost: other\r\n\r\n"
-    _, request = written(url="http://[2001:db8::1]:8080/robots.txt")
-    assert b"\r\nHost: [2001:db8::1]:8080\r\n" in request.block
-
-
-def test_the_address_of_a_proxy_is_not_that_of_the_site() -> None:
-    response, _ = written(by_proxy=True)
-    assert "WARC-IP-Address" not in response.headers
+def test_headers_that_are_not_written_as_they_are(
+    name: bytes, value: bytes, in_response: bytes, in_request: bytes
+) -> None:
+    fields = ((name, value),)
+    response, request = written(response_fields=fields, request_fields=fields, status=299)
+    assert response.block.startswith(b"HTTP/1.1 299 \r\n")  # it is not registered
+    assert in_response in response.block
+    assert in_request in request.block
+    assert b"Zk9" not in request.block
 
 
 def test_a_304_has_the_digest_of_the_copy() -> None:
@@ -209,27 +196,21 @@ async def test_a_response_after_the_end_is_counted(
     assert "after the file was closed" in message
 
 
-async def test_a_response_while_the_interpreter_ends_is_counted(tmp_path: Path) -> None:
-    archive, stats = opened(tmp_path / "a.warc.gz")
-    archive.file._thread.shutdown()
-    archive.record(EXCHANGE)
-    await archive.close()
-    assert stats.get_value("robotstxt/archive/lost_count") == 1
-
-
-async def test_an_exchange_that_cannot_be_written_as_a_record_is_counted(tmp_path: Path) -> None:
+async def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.warc.gz"
     archive, stats = opened(path)
     archive.record(EXCHANGE._replace(sent_at=float("nan")))
     archive.record(EXCHANGE._replace(url="ftp://a.example/robots.txt"))
     archive.record(EXCHANGE)
+    archive.file._thread.shutdown()  # the interpreter ends
+    archive.record(EXCHANGE)
     await archive.close()
-    assert stats.get_value("robotstxt/archive/lost_count") == 1
+    assert stats.get_value("robotstxt/archive/lost_count") == 2
     assert stats.get_value("robotstxt/archive/exchange_count") == 1
     assert len(list(read(path, print))) == 1
 
 
-def test_a_user_agent_in_octets(tmp_path: Path) -> None:
+def test_a_user_agent_in_bytes() -> None:
     settings = Settings.read(ScrapySettings({"USER_AGENT": b"b\xfcr/1"}))
     assert module._info("visitor", settings)["http-header-user-agent"] == "bür/1"
 
@@ -387,20 +368,11 @@ def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
     assert problem.reason == "the status code is not valid"
 
 
-@pytest.mark.parametrize("cut", [-30, 5])
-def test_a_file_that_is_cut(path: Path, cut: int) -> None:
-    one = record("response", http())
-    path.write_bytes(gzip.compress(one) + gzip.compress(one)[:cut])
-    problems: list[ArchiveProblem] = []
-    assert len(list(read(path, problems.append))) == 1
-    assert len(problems) == 1
-
-
-def test_damage_inside_of_a_member(path: Path) -> None:
+@pytest.mark.parametrize("damage", ["cut", "cut at its start", "zeros"])
+def test_damage_of_compressed_records(path: Path, damage: str) -> None:
     one = gzip.compress(record("response", http()))
-    damaged = bytearray(one)
-    damaged[40:60] = bytes(20)
-    path.write_bytes(one + damaged + one)
+    damaged = {"cut": one[:-30], "cut at its start": one[:5], "zeros": one[:40] + bytes(20)}
+    path.write_bytes(one + damaged[damage] + (one[60:] + one if damage == "zeros" else b""))
     problems: list[ArchiveProblem] = []
     assert len(list(read(path, problems.append))) == 1
     assert len(problems) == 1

@@ -104,29 +104,15 @@ PACE = "Was the pace kept that sites asked for?"
 
 def test_the_answers() -> None:
     answers = cards(report_samples.report())
-    assert answers[DISALLOWED] == [
-        "No",
-        "Each of 337 requests was sent after a verdict that allows it.",
-        "By the record of the crawl itself.",
-    ]
-    assert answers[EXCEPTIONS] == ["No", "No request was exempt from the rules of its site."]
-    assert answers[PACE] == [
-        "Yes",
-        "5 hosts had a delay, with 118 gaps between requests.",
-        "Fastest: 1.05 s to jobs.example, asked 1 s.",
-        "Slowest: 10.2 s to travel.example, asked 10 s.",
-        "Fastest without a delay: 0.05 s to maps.example.",
-    ]
+    assert [answer[0] for answer in answers.values()] == [
+        "No", "337", "65 (16 %)", "No", "Yes", "1", "catalog"
+    ]  # fmt: skip
     sha256 = report_samples.run().archive_sha256
-    assert answers[EVIDENCE][:4] == [
-        "catalog",
+    assert answers[EVIDENCE][1:4] == [
         "catalogbot/1.2 (+https://bot.example/about); contact: https://bot.example/about",
         "scrapy-rep 0.1.0, Scrapy 2.19.0",
         f"Each robots.txt is in archive/catalog.warc.gz, SHA-256 {sha256}",
     ]
-    assert [answer[0] for answer in answers.values()][1:] == [
-        "337", "65 (16 %)", "No", "Yes", "1", "catalog"
-    ]  # fmt: skip
 
 
 def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
@@ -288,15 +274,10 @@ def version(result: str, status: int, sha256: str, octets: int) -> Version:
 
 def test_an_origin_of_which_little_is_known() -> None:
     report = report_samples.empty()
+    fetched = version("unreachable", 503, "f" * 64, 9)
     report.origins = [
         OriginReport("https://a.example", "a.example"),
-        OriginReport(
-            "https://b.example",
-            "b.example",
-            state="unreachable",
-            versions=[version("unreachable", 503, "f" * 64, 9)],
-            deciding=[Deciding("rules", False, "f" * 64, "*", RuleText(False, "/", 2))],
-        ),
+        OriginReport("https://b.example", "b.example", state="unreachable", versions=[fetched]),
     ]
     assert row(report, "https://a.example")[1:4] == ["Not fetched", *["\N{EN DASH}"] * 2]
     assert "Its robots.txt was not fetched." in details(report, "https://a.example")
@@ -444,7 +425,6 @@ URL = "(+https://bot.example/about)"
 @pytest.mark.parametrize(
     ("title", "report", "judgment", "evidence"),
     [
-        (REP, crawl(), MET, "Each of 9 requests was sent after a verdict that allows it."),
         (REP, crawl(sent_disallowed=1), NOT_MET, "1 request went to disallowed URLs."),
         (REP, crawl(sent_exempt=2), NOT_TOLD, "2 requests had dont_obey_robotstxt and no check."),
         (USER_AGENT, with_header(f"mybot/1 {URL}", "mybot"), MET, f"address: mybot/1 {URL}"),
