@@ -1,6 +1,4 @@
-"""The state of a file of one origin, driven by events and the time that the caller passes. No I/O.
-
-The file is the robots.txt, or another file that is fetched, cached and stored like it.
+"""The state of one origin, driven by events and the time that the caller passes. No I/O.
 
 This module has two rules. The state changes only by :data:`TRANSITIONS`. No function here reads a
 clock. RFC 9309 §2.3.1 and §2.4 say what each state allows.
@@ -11,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from typing_extensions import assert_never
 
@@ -34,13 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .protocol.access import CopyInfo
+    from .protocol.tdmrep import TdmRep
 
 REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
-
-Content = TypeVar("Content")
-"""What the parser of a file returns. It can be pickled."""
 
 
 class State(str, Enum):
@@ -148,22 +144,59 @@ class Resource(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class OriginFile(Generic[Content]):
-    """A file of one origin (scheme, host, port), and what is known of it.
-
-    Times are seconds on the clock of the caller.
-    """
+class OriginFile:
+    """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
 
     resource: ClassVar[Resource]
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
     host: str = field(init=False, repr=False)
-    state: State = State.UNKNOWN
-    content: Content | None = None
-    """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
     copy: CopyInfo | None = field(default=None, repr=False)
-    """Where the good copy came from."""
+    """Where the last good copy came from."""
+    redirects: tuple[str, ...] = field(default=(), repr=False)
+    """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
+    last URL."""
+    is_cancelled: bool = field(default=False, repr=False)
+    """Whether the latest fetch was cancelled. A failure of it has no meaning."""
+    is_error_reported: bool = field(default=False, repr=False)
+    """Whether an error in a fetch that nobody foresaw was logged."""
+
+    def __post_init__(self) -> None:
+        self.host = host_of(self.key)
+
+    @property
+    def file_url(self) -> str:
+        """The URL of the file, before redirects."""
+        return self.key + self.resource.path
+
+
+class Tdm(NamedTuple):
+    """What is known of the TDM file of an origin."""
+
+    content: TdmRep | None
+    """The last good copy; None if there is none."""
+    octets: int
+    """The bytes of the good copy as it was received."""
+    expires_at: float
+    """When the next fetch is due."""
+    failures: int = 0
+    """The number of failed fetches in a row."""
+
+
+@dataclass(slots=True, eq=False)
+class Origin(OriginFile):
+    """One origin (scheme, host, port), and what is known of its robots.txt.
+
+    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path. Times are
+    seconds on the clock of the caller.
+    """
+
+    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
+
+    state: State = State.UNKNOWN
+    content: RobotsTxt | None = None
+    """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
     octets: int = field(default=0, repr=False)
     """The bytes of the good copy as it was received."""
     status: int | None = None
@@ -194,23 +227,35 @@ class OriginFile(Generic[Content]):
     """Whether the last response came from an HTTP cache, without a request to the site."""
     from_store: bool = field(default=False, repr=False)
     """Whether the last response came from the store: another crawl, or an earlier one, got it."""
-    redirects: tuple[str, ...] = field(default=(), repr=False)
-    """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
-    last URL."""
     in_flight: bool = field(default=False, repr=False)
     """Whether a fetch is in progress."""
-    is_cancelled: bool = field(default=False, repr=False)
-    """Whether the latest fetch was cancelled. A failure of it has no meaning."""
-    is_error_reported: bool = field(default=False, repr=False)
-    """Whether an error in a fetch that nobody foresaw was logged."""
-
-    def __post_init__(self) -> None:
-        self.host = host_of(self.key)
+    tdm: Tdm | None = field(default=None, repr=False)
+    """What is known of the TDM file; None before its first fetch has ended."""
+    has_pacing: bool = field(default=False, repr=False)
+    """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
+    is_pace_reported: bool = field(default=False, repr=False)
+    """Whether the pace of the good copy was compared with ``reported_pace``."""
+    reported_pace: str | None = field(default=None, repr=False)
+    """The text about the pace that was logged last."""
+    outage_began: float = field(default=inf, repr=False)
+    """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
+    has_pages: bool = field(default=False, repr=False)
+    """Whether a page has answered with a 2xx or 3xx in this crawl."""
+    is_probed: bool = field(default=False, repr=False)
+    """Whether this outage was compared with the answer for a page that cannot exist."""
+    is_unused: bool = field(default=False, repr=False)
+    """Whether no request has used the last answer yet."""
+    reported_unavailable: str = field(default="", repr=False)
+    """Why there were no rules, if that was logged."""
+    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
+        default=None, repr=False
+    )
+    """The copy, the arguments and the result of the last call of :meth:`pacing`."""
 
     @property
-    def file_url(self) -> str:
-        """The URL of the file, before redirects."""
-        return self.key + self.resource.path
+    def all_octets(self) -> int:
+        """The bytes of the good copies of all files of the origin."""
+        return self.octets + (self.tdm.octets if self.tdm is not None else 0)
 
     @property
     def result(self) -> AccessResult:
@@ -218,11 +263,6 @@ class OriginFile(Generic[Content]):
         if self.state is State.UNAVAILABLE:
             return self.unavailable
         return AccessResult.RULES if self.state is State.FRESH else AccessResult.UNREACHABLE
-
-    @property
-    def store_key(self) -> str:
-        """The key of the file in a store. That of a robots.txt is its origin."""
-        return self.key if self.resource.path == ROBOTS_TXT else self.file_url
 
     def next_action(self, now: float) -> Action:
         """Return what must be done before the file can answer a request at ``now``."""
@@ -263,12 +303,14 @@ class OriginFile(Generic[Content]):
                 assert_never(event)
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
-    def set_copy(self, content: Content | None, copy: CopyInfo | None, octets: int = 0) -> None:
+    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
         """Replace the good copy, or remove it. The state says whether it is in use.
 
         ``octets`` is how many bytes were received.
         """
         self.content, self.copy, self.octets = content, copy, octets
+        self.has_pacing = content is not None and content.has_pacing
+        self.is_pace_reported = False
 
     def record_answer(self, at: float, age: float | None) -> None:
         """Record that a fetch has ended, at a time on the caller's monotonic clock.
@@ -281,6 +323,11 @@ class OriginFile(Generic[Content]):
         self.from_store = age is not None
         if self.from_store:
             self.redirects = ()
+        self.is_unused = True
+        if self.state is not State.UNREACHABLE:
+            self.outage_began, self.is_probed = inf, False
+        elif self.outage_began == inf:
+            self.outage_began = at
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
@@ -314,7 +361,7 @@ class OriginFile(Generic[Content]):
             failures=self.failures,
         )
 
-    def restore(self, entry: Entry, content: Content | None, now: float) -> bool:
+    def restore(self, entry: Entry, content: RobotsTxt | None, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
         ``content`` is the parsed good copy of the entry. Returns whether the entry replaces the
@@ -376,39 +423,6 @@ class OriginFile(Generic[Content]):
         else:  # a refresh failed: the known policy stays in use
             self.refresh_at = min(retry_at, self.expires_at)
 
-
-@dataclass(slots=True, eq=False)
-class Origin(OriginFile[RobotsTxt]):
-    """One origin (scheme, host, port), and what is known of its robots.txt.
-
-    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path.
-    """
-
-    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
-
-    has_pacing: bool = field(default=False, repr=False)
-    """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    is_pace_reported: bool = field(default=False, repr=False)
-    """Whether the pace of the good copy was compared with ``reported_pace``."""
-    reported_pace: str | None = field(default=None, repr=False)
-    """The text about the pace that was logged last."""
-    outage_began: float = field(default=inf, repr=False)
-    """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
-    has_pages: bool = field(default=False, repr=False)
-    """Whether a page has answered with a 2xx or 3xx in this crawl."""
-    is_probed: bool = field(default=False, repr=False)
-    """Whether this outage was compared with the answer for a page that cannot exist."""
-    is_unused: bool = field(default=False, repr=False)
-    """Whether no request has used the last answer yet."""
-    reported_unavailable: str = field(default="", repr=False)
-    """Why there were no rules, if that was logged."""
-    reported_drops: bool = field(default=False, repr=False)
-    """Whether a warning about dropped requests was logged since the origin became unreachable."""
-    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
-        default=None, repr=False
-    )
-    """The copy, the arguments and the result of the last call of :meth:`pacing`."""
-
     @property
     def disallow_all(self) -> bool:
         """Whether the last response was a 4xx that a setting treats as a refusal."""
@@ -418,20 +432,6 @@ class Origin(OriginFile[RobotsTxt]):
     def robots(self) -> RobotsTxt | None:
         """The last good copy."""
         return self.content
-
-    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
-        # Not super(): that needs the class from before `slots` replaced it.
-        OriginFile.set_copy(self, content, copy, octets)
-        self.has_pacing = content is not None and content.has_pacing
-        self.is_pace_reported = False
-
-    def record_answer(self, at: float, age: float | None) -> None:
-        OriginFile.record_answer(self, at, age)
-        self.is_unused = True
-        if self.state is not State.UNREACHABLE:
-            self.outage_began, self.reported_drops, self.is_probed = inf, False, False
-        elif self.outage_began == inf:
-            self.outage_began = at
 
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy

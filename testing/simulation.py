@@ -89,7 +89,7 @@ PLACES = (
     "scrapy_rep.crawl.policy_cache.PolicyCache._on_result",
     "scrapy_rep.crawl.policy_store.PolicyStore.entry",
     "scrapy_rep.crawl.policy_store.PolicyStore.load",
-    "scrapy_rep.fetch.downloader.RobotsTxtDownloader.send",
+    "scrapy_rep.fetch.fetcher.Fetcher._send",
     "scrapy_rep.fetch.fetcher.Fetcher._event",
     "scrapy_rep.fetch.fetcher.Fetcher._request",
     "scrapy_rep.fetch.fetcher.RedirectPolicy.response_refusal",

@@ -15,17 +15,17 @@ import os
 import sys
 from calendar import timegm
 from datetime import date
-from difflib import get_close_matches
 from functools import lru_cache
+from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
 from ..exceptions import SettingError
-from ..fetch.addresses import plain_address
+from ..fetch.redirects import plain_address
 from ..logs import get_logger
 from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
 from ..protocol.paths import host_of, origin_of, other_paths, verdict_as_sent
@@ -59,23 +59,14 @@ _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _SITE_FORMS = "'https://example.com', 'example.com' or '*.example.com'"
 
 
-class Expiry(NamedTuple):
-    """The time at which a table of the file ends."""
-
-    expires_at: float
-    table: str
-    """Its name and its sites, for the log."""
-
-
 class LocalRulesFile:
     """The local rules of one crawl. Raises SettingError for a file that cannot be used."""
 
     def __init__(self, path: str) -> None:
         self._by_site: dict[str, list[LocalRules]] = {}
         self._of_origin = lru_cache(maxsize=MAX_CACHED)(self._find)
-        self._expiries: list[Expiry] = []
         self._path = path
-        self._version = _version(self._path)
+        self._version = _version(path)
         """What shows that the file may have changed."""
         self._text = ""
         self._read()
@@ -112,18 +103,14 @@ class LocalRulesFile:
         if text == self._text:
             return False
         by_site: dict[str, list[LocalRules]] = {}
-        expiries = []
         for kind, name, table in self._tables(text):
             try:
-                sites, rules, expires_at = _parsed(kind, table)
+                sites, rules = _parsed(kind, table)
             except ValueError as error:
                 raise self._error(f"{name}: {error}") from None
             for site in sites:
                 by_site.setdefault(site, []).append(rules)
-            if expires_at < inf:
-                expiries.append(Expiry(expires_at, f"{name}, for {', '.join(sites)},"))
-        self._by_site, self._expiries = by_site, sorted(expiries, reverse=True)
-        self._text = text
+        self._by_site, self._text = by_site, text
         self._of_origin.cache_clear()
         return True
 
@@ -184,16 +171,6 @@ class LocalRulesFile:
         rules = self.find(key)
         return 0 if rules is None else rules.delay(now)
 
-    def warn_about_expired(self, now: float, spider: Spider | None) -> None:
-        """Warn of each table that is out of date, once."""
-        while self._expiries and self._expiries[-1].expires_at <= now:
-            logger.warning(
-                "%(table)s of %(path)s (REP_LOCAL_RULES) is out of date and is not applied. "
-                "Renew its 'until', or remove it.",
-                {"table": self._expiries.pop().table, "path": self._path},
-                extra={"spider": spider},
-            )
-
     def _read_text(self) -> str:
         try:
             text = Path(self._path).read_text("utf-8")
@@ -205,17 +182,13 @@ class LocalRulesFile:
             raise self._error("it is empty")
         return text
 
-    def _document(self, text: str) -> dict[str, Any]:
-        try:
-            return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise self._error(f"it is not TOML: {error}") from None
-        except RecursionError:
-            raise self._error("it is not TOML: it is nested too deeply") from None
-
     def _tables(self, text: str) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Yield the kind, the name and the content of each table."""
-        for kind, tables in self._document(text).items():
+        try:
+            document = tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise self._error(f"it is not TOML: {error}") from None
+        for kind, tables in document.items():
             if kind not in _KEYS:
                 known = ", ".join(f"[[{each}]]" for each in _KEYS)
                 raise self._error(f"unknown table {kind!r}: it must be one of {known}")
@@ -236,40 +209,29 @@ def _version(path: str) -> tuple[int, ...] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
 
 
-def _parsed(kind: str, table: Mapping[str, Any]) -> tuple[list[str], LocalRules, float]:
-    """Return the sites of a table, its rules, and when it ends. Raises ValueError."""
-    _check_keys(kind, table)
+def _parsed(kind: str, table: Mapping[str, Any]) -> tuple[list[str], LocalRules]:
+    """Return the sites of a table, and its rules. Raises ValueError."""
+    required, optional = _KEYS[kind]
+    for name in table:
+        if name not in required + optional:
+            known = ", ".join(map(repr, required + optional))
+            raise ValueError(f"unknown key {name!r}: it must be one of {known}")
+    for name in required:
+        if name not in table:
+            raise ValueError(f"the key {name!r} is missing")
     expires_at = _expires_at(table["until"]) if "until" in table else inf
     reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
     sites = _sites(table["site"])
     if kind == "crawl_delay":
-        delay = LocalDelay(_seconds(table["seconds"]), expires_at)
-        return sites, LocalRules(delays=(delay,)), expires_at
+        return sites, LocalRules(delays=(LocalDelay(_seconds(table["seconds"]), expires_at),))
     is_exception = kind == "exception"
     parsed = parse_local_rules(_checked_text("rules", table["rules"]), allow=is_exception)
     rule = LocalRule(parsed, f"{reason} ({given_by})", expires_at)
-    rules = LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
-    return sites, rules, expires_at
+    return sites, LocalRules((), (rule,)) if is_exception else LocalRules((rule,))
 
 
 def _joined(rules: list[LocalRules]) -> LocalRules:
-    return LocalRules(
-        tuple(rule for one in rules for rule in one.disallows),
-        tuple(rule for one in rules for rule in one.exceptions),
-        tuple(delay for one in rules for delay in one.delays),
-    )
-
-
-def _check_keys(kind: str, table: Mapping[str, Any]) -> None:
-    required, optional = _KEYS[kind]
-    for name in table:
-        if name not in required + optional:
-            near = get_close_matches(name, required + optional, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"unknown key {name!r}{hint}")
-    for name in required:
-        if name not in table:
-            raise ValueError(f"the key {name!r} is missing")
+    return LocalRules(*(tuple(chain.from_iterable(each)) for each in zip(*rules, strict=True)))
 
 
 def _checked_text(name: str, value: object) -> str:
@@ -303,23 +265,24 @@ def _site(value: object) -> str:
     problem = ValueError(f"'site' is {value!r}: it must be {_SITE_FORMS}, or a list of these")
     if not isinstance(value, str):
         raise problem
-    star, name = ("*.", value[2:]) if value.startswith("*.") else ("", value)
-    is_origin = "://" in name
+    name = value.removeprefix("*.")
+    is_origin, is_suffix = "://" in name, name != value
     try:
         url = safe_url_string(name if is_origin else f"http://{name}/")
         parts = urlsplit(url)
-        key = origin_of(url)
+        has_only_host = parts.port is None and "/" not in name
     except ValueError:
         raise problem from None
-    if key is None or parts.username is not None or parts.path not in ("", "/"):
+    key = origin_of(url)
+    if key is None or parts.path not in ("", "/") or set(name) & set("*?#@%"):
         raise problem
-    if parts.query or parts.fragment or set(name) & set("*?#@%") or (is_origin and star):
+    if is_suffix and is_origin:
+        raise problem
+    if not is_origin and not has_only_host:
         raise problem
     if is_origin:
         return _with_plain_address(key)
-    if parts.port is not None or "/" in name:
-        raise problem
-    return star + host_of(key if star else _with_plain_address(key))
+    return f"*.{host_of(key)}" if is_suffix else host_of(_with_plain_address(key))
 
 
 def _with_plain_address(key: str) -> str:

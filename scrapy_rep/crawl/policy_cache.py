@@ -1,41 +1,51 @@
 """The policies of a crawl: the robots.txt of each origin, and what it means for its requests.
 
 :class:`PolicyCache` gives the verdicts on URLs. It tells the frontier which requests may start, and
-sets the delays of hosts. Local rules (REP_LOCAL_RULES) are a part of each policy.
+sets the delays of hosts. A policy is in memory, or comes from the store or from a fetch, which all
+requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each policy.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import asyncio
+from collections import Counter, OrderedDict
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import signals
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.log import failure_to_exc_info
+from twisted.internet.defer import CancelledError, Deferred
 
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
+from ..frontier.clock import fire
 from ..frontier.engine import WATCH_INTERVAL
 from ..frontier.fetch_limit import SLOW, FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, State, UnreachablePolicy
-from ..protocol.access import AccessResult, Unreachable
+from ..protocol.access import AccessResult, Cancelled, Rules, Unavailable, Unreachable
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import describe
 from ..robotparser import RepRobotParser
-from .file_cache import FileCache
-from .policy_store import open_policy_store
+from .file_table import FileTable
+from .policy_store import StoreLookup, open_policy_store
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from twisted.python.failure import Failure
 
     from ..frontier.clock import Clock
     from ..frontier.engine import Engine
+    from ..origin import OriginFile
     from ..protocol.access import FetchResult
     from ..protocol.records import Pacing
     from ..protocol.robotstxt import RobotsTxt
@@ -75,7 +85,14 @@ def _address(origin: str) -> Address:
     return Address(host_of(origin), origin)
 
 
-class PolicyCache(FileCache[Origin]):
+class Fetch(NamedTuple):
+    """A fetch in progress."""
+
+    file: OriginFile
+    ended: Deferred[None]
+
+
+class PolicyCache:
     """The policies of one crawl, by origin. It tells :attr:`frontier` which requests may start."""
 
     def __init__(
@@ -88,6 +105,23 @@ class PolicyCache(FileCache[Origin]):
         archive: Archive | None,
     ) -> None:
         assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._settings = settings
+        self._engine = engine
+        self._clock = clock
+        self.now = clock.steady
+        """Returns the time on the clock that the times of all origins refer to."""
+        self._files = FileTable(settings.cache_size)
+        self._parsed = self._files.parsed
+        self._fetches: dict[str, Fetch] = {}
+        """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
+        self._waiting_responses: Counter[str] = Counter()
+        """How many responses wait for a file of an origin, which is that of their final URL."""
+        self._closing = False
+        self.bodies: dict[str, bytes] | None = None
+        """The good copies by origin, as they were received. None: they are not kept, as in a crawl.
+        """
         self.local_rules: LocalRulesFile | None = None
         """The local rules of the crawl. None without REP_LOCAL_RULES."""
         if settings.local_rules is not None:
@@ -125,17 +159,101 @@ class PolicyCache(FileCache[Origin]):
             shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
-        super().__init__(crawler, settings, engine, clock, self.fetcher, self.store, Origin)
         self.tdm_files: TdmFiles | None = None
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
-            self.tdm_files = TdmFiles(crawler, settings, engine, clock, self)
+            self.tdm_files = TdmFiles(crawler, self)
         self._recent: OrderedDict[str, float] = OrderedDict()
         """When the latest fetches began, by origin."""
         self.states_usage = False
         """Whether a robots.txt of this crawl may state a usage of its pages."""
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
+
+    # Policies in memory.
+
+    @property
+    def files(self) -> Mapping[str, Origin]:
+        """The origins in memory, by their normal form. Read-only."""
+        return self._files
+
+    def get_fresh(self, key: str) -> Origin | None:
+        """Return an origin whose file is parsed and fresh, else None. This is the hot path."""
+        origin = self._parsed.get(key)
+        if origin is None or self.now() >= origin.refresh_at:
+            return None
+        self._parsed.move_to_end(key)
+        return origin
+
+    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
+        """Return an origin whose policy can be used, else start a fetch and return None.
+
+        Also returns None if a fetch is due and the spider is closing.
+        """
+        if key not in self._files:
+            self.evict(reserve=1)
+        origin = self._files.find_or_add(key)
+        action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
+        if action in (Action.REFRESH, Action.FETCH):
+            if not self._closing:
+                origin.start_fetch(self.now())
+                self._fetch(origin, request)
+            # Twisted runs a coroutine at once, so the fetch may have ended already.
+            if action is Action.FETCH:
+                action = Action.WAIT if origin.in_flight else origin.next_action(self.now())
+        return origin if action in (Action.NONE, Action.REFRESH) else None
+
+    async def wait_for(
+        self, key: str, request: Request, response: Response | None = None
+    ) -> Origin | None:
+        """Return an origin when its policy can be used; None if the spider closes first.
+
+        This waits for the fetch only, not for the queue of the origin or the delay of its host.
+        ``response`` is the response to the request, if that is what waits.
+        """
+        started_at = self._clock.monotonic()
+        with self.waiting(key, request, response):
+            while (origin := self.get_or_fetch(key, request)) is None:
+                if key not in self._fetches:
+                    break
+                await self.fetch_ended(key)
+                origin = self._files.get(key)
+                if origin is not None and origin.answered_at >= started_at:
+                    break  # even if it has expired since
+            return origin
+
+    @contextmanager
+    def waiting(self, key: str, request: Request, response: Response | None) -> Iterator[None]:
+        """Note that a request, or the response to it, waits for a file of an origin."""
+        self._waiting_responses[key] += 1
+        if response is not None:
+            self._engine.exclude_response(request, response)
+        try:
+            yield
+        finally:
+            if response is not None:
+                self._engine.include(request)
+            self._waiting_responses[key] -= 1
+            if not self._waiting_responses[key]:
+                del self._waiting_responses[key]
+
+    def is_wanted(self, key: str) -> bool:
+        """Whether a request or a response waits for a file of an origin."""
+        return key in self._waiting_responses or self.frontier.has_queue(host_of(key), key)
+
+    def count(self, origin: Origin) -> None:
+        """Count the bytes of an origin, which have changed."""
+        self._files.count(origin)
+        self.evict()
+
+    def evict(self, reserve: int = 0) -> None:
+        """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
+        self._files.evict(self._is_in_use, reserve)
+
+    def _is_in_use(self, key: str) -> bool:
+        """Whether an origin has to be kept in memory."""
+        is_awaited = key in self._fetches or key in self._waiting_responses
+        return is_awaited or self.frontier.is_in_use(host_of(key), key)
 
     # Verdicts.
 
@@ -242,9 +360,7 @@ class PolicyCache(FileCache[Origin]):
                 case Action.FETCH if not self._is_unused(origin):
                     return self._before_fetch(key)
         if origin.content is None:
-            if not origin.disallows_all(now, self._unreachable_policy):
-                return READY
-            if is_excepted:
+            if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
                 return READY
             seconds = self.seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
@@ -290,7 +406,7 @@ class PolicyCache(FileCache[Origin]):
         """
         if self._settings.unreachable != "wait":
             return None
-        if request is not None and self._is_excepted(request, origin.key):
+        if request is not None and self._excepts(origin.key, request.url):
             return None
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
         if seconds is None:
@@ -346,8 +462,8 @@ class PolicyCache(FileCache[Origin]):
         if origin.robots is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        if pacing is not None:
-            self._log_pace(origin, pacing, self.tokens(request), self._clock.time())
+        if pacing is not None and not origin.is_pace_reported:
+            self._log_pace(origin, self.tokens(request), seconds)
         if seconds or host is not None:
             last_request = self._last_request(origin)
             self.frontier.set_delay(origin.host, origin.key, seconds, last_request)
@@ -375,23 +491,17 @@ class PolicyCache(FileCache[Origin]):
             return None
         return origin.last_request
 
-    def _log_pace(
-        self, origin: Origin, pacing: Pacing, tokens: tuple[str, ...], now: float
-    ) -> None:
+    def _log_pace(self, origin: Origin, tokens: tuple[str, ...], seconds: float) -> None:
         """Log the pace of an origin once, and again if it changes."""
-        if origin.robots is None or origin.is_pace_reported:
-            return
+        assert origin.robots is not None
         records = describe(origin.robots, tokens)
         is_known = origin.reported_pace == records
         origin.reported_pace, origin.is_pace_reported = records, True
         if not is_known:
             logger.info(
-                "The robots.txt of %(origin)s sets %(records)s. Applied: %(applied)s.",
-                {
-                    "origin": origin.key,
-                    "records": records,
-                    "applied": "; ".join(_applied(pacing, self._settings, now)),
-                },
+                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
+                "%(seconds)s s apart now.",
+                {"origin": origin.key, "records": records, "seconds": f"{seconds:g}"},
                 extra={"spider": self._crawler.spider},
             )
 
@@ -404,36 +514,16 @@ class PolicyCache(FileCache[Origin]):
         origin is used, even if the next one is due or in progress.
         """
         known = self._files.find(key)
-        if known is not None and self._is_excepted(request, key) and self._is_outage(known):
+        if known is not None and self._excepts(key, request.url) and self._is_outage(known):
             return known
         return self.get_or_fetch(key, request)
 
     def record_drop(self, origin: Origin) -> None:
         """Count a request that is dropped because it may not wait for an unreachable origin any
-        longer. Warn about it once in an outage.
+        longer.
         """
-        if self._settings.unreachable != "wait" or not self._is_outage(origin):
-            return
-        self._stats.inc_value("robotstxt/wait_limit_count")
-        if origin.reported_drops:
-            return
-        origin.reported_drops = True
-        logger.warning(
-            "Requests to %(origin)s are dropped, because its robots.txt is still unreachable "
-            "(%(failure)s). The next attempt, in %(seconds)s s, is too late: requests wait at "
-            "most %(limit)s s in all. Increase REP_MAX_WAIT to keep these requests.",
-            {
-                "origin": origin.key,
-                "failure": origin.failure,
-                "seconds": f"{origin.next_attempt(self.now(), self._unreachable_policy):.0f}",
-                "limit": f"{self._settings.max_wait:g}",
-            },
-            extra={"spider": self._crawler.spider},
-        )
-
-    def _is_excepted(self, request: Request, key: str) -> bool:
-        """Whether a local rule allows a request, whatever the robots.txt says."""
-        return self._excepts(key, request.url)
+        if self._settings.unreachable == "wait" and self._is_outage(origin):
+            self._stats.inc_value("robotstxt/wait_limit_count")
 
     def _excepts(self, key: str, url: str) -> bool:
         """Whether a URL is allowed, whatever the robots.txt says."""
@@ -442,26 +532,10 @@ class PolicyCache(FileCache[Origin]):
         rules = self.local_rules
         return rules is not None and rules.excepts(key, url, self._clock.time())
 
-    def is_wanted(self, key: str) -> bool:
-        return super().is_wanted(key) or self.frontier.has_queue(host_of(key), key)
-
-    def _is_in_use(self, key: str) -> bool:
-        return super()._is_in_use(key) or self.frontier.is_in_use(host_of(key), key)
-
-    def _next_action(self, file: Origin, request: Request) -> Action:
-        return Action.NONE if self._is_unused(file) else super()._next_action(file, request)
-
     def note_page(self, key: str | None) -> None:
         """Note that a page of an origin has answered with a 2xx or 3xx."""
         if key is not None:
             (self._parsed.get(key) or self._files.find_or_add(key)).has_pages = True
-
-    def may_probe(self, key: str, url: str) -> bool:
-        origin = self._files.find(key)
-        if origin is None or not origin.has_pages or origin.is_probed:
-            return False
-        origin.is_probed = self.local_disallow(key, url) is None
-        return origin.is_probed
 
     def reload_local_rules(self) -> bool:
         """Read the local rules again if they have changed. Returns whether other rules apply now.
@@ -482,42 +556,201 @@ class PolicyCache(FileCache[Origin]):
         self._fetch_limit.poll()
         self.fetcher.disconnect_idle()
         self.evict()
-        if self.local_rules is not None:
-            self.local_rules.warn_about_expired(self._clock.time(), self._crawler.spider)
         if self._engine.is_closing:
-            self.close()
+            if self._closing:  # a response that has just arrived had its time
+                self.close()
+            self._closing = True
         else:
             self.frontier.collect_ended()
             is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not self.frontier.has_requests
             self._idle_polls = self._idle_polls + 1 if is_over else 0
             if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
-                self.cancel_background_fetches()
+                # Those for which no request waits would keep the crawl open.
+                self._cancel(
+                    fetch for fetch in self._fetches.values() if not self.is_wanted(fetch.file.key)
+                )
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes.
 
         Call it again while the spider closes: a host may get its first delay meanwhile.
         """
-        super().close()
+        self._closing = True
+        self._cancel(self._fetches.values())
         self.frontier.close()
-        if self.tdm_files is not None:
-            self.tdm_files.close()
 
-    def cancel_background_fetches(self) -> None:
-        super().cancel_background_fetches()
-        if self.tdm_files is not None:
-            self.tdm_files.cancel_background_fetches()
+    def may_state_usage(self, origin: Origin) -> bool:
+        """Whether the robots.txt of an origin may state a usage of its pages."""
+        content = origin.content
+        return content is not None and content.has_usage
+
+    # Fetches.
+
+    def run(
+        self,
+        key: str,
+        file: OriginFile,
+        fetch: Callable[[], Awaitable[FetchResult]],
+        finish: Callable[[FetchResult], None],
+    ) -> None:
+        """Fetch a file in a task of its own, unless it is being fetched or the spider is closing.
+
+        The task continues if a request that waits for it is cancelled. ``finish`` is called at its
+        end, whatever happens.
+        """
+        if self._closing or key in self._fetches:
+            return
+        is_over = False
+
+        def end(event: FetchResult) -> None:
+            nonlocal is_over
+            is_over = True
+            self._fetches.pop(key, None)
+            finish(event)
+
+        async def run() -> None:
+            event: FetchResult = Cancelled()
+            try:
+                event = await fetch()
+            except BaseException as error:
+                event = self.fetcher.unexpected(file, error)
+                if not isinstance(error, Exception):
+                    raise
+            finally:
+                end(event)
+
+        def failed(failure: Failure) -> None:
+            if not is_over:  # the task was cancelled before it ran
+                end(Cancelled())
+            self._log_failure(failure, file)
+
+        ended = deferred_from_coro(run())
+        ended.addErrback(failed)
+        if not is_over:
+            self._fetches[key] = Fetch(file, ended)
+
+    async def fetch_ended(self, key: str) -> None:
+        """Return when the fetch in progress has ended, if there is one."""
+        fetch = self._fetches.get(key)
+        if fetch is not None:
+            waiter: Deferred[None] = Deferred()
+            fetch.ended.addBoth(_notify, waiter)
+            await maybe_deferred_to_future(waiter)
+
+    def _cancel(self, fetches: Iterable[Fetch]) -> None:
+        # The others end already.
+        cancelled = [fetch for fetch in fetches if not fetch.file.is_cancelled]
+        for fetch in cancelled:
+            fetch.file.is_cancelled = True
+        for fetch in cancelled:
+            fetch.ended.cancel()
+
+    def _fetch(self, origin: Origin, page: Request) -> None:
+        """Load or fetch the robots.txt of an origin."""
+        found = StoreLookup()
+
+        def finish(event: FetchResult) -> None:
+            try:
+                self._finish(origin, page, None if found.is_hit else event, found)
+            finally:
+                self._recent.pop(origin.key, None)
+                self._stopped.discard(origin.key)
+                self.frontier.update_origin(origin.host)
+                self.count(origin)
+
+        self.run(origin.key, origin, lambda: self._load_or_fetch(origin, page, found), finish)
+
+    async def _load_or_fetch(
+        self, origin: Origin, page: Request, found: StoreLookup
+    ) -> FetchResult:
+        """Return the result of a fetch. It has no meaning if the file came from the store."""
+        event: FetchResult = Cancelled()
+        if self.store is not None:
+            await self.store.load(origin, found)
+        if found.is_hit:
+            content = origin.content
+        else:
+            event = await self.fetcher.fetch(origin, page, self)
+            content = event.content if isinstance(event, Rules) else None
+        if content is not None:
+            await self._on_content(content, page)
+        return event
+
+    async def may_fetch(self, page: Request, url: str) -> bool:  # noqa: ARG002
+        """Whether a URL may be fetched for a page: a robots.txt always may."""
+        return True
+
+    def may_probe(self, key: str, url: str) -> bool:
+        """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
+        origin = self._files.find(key)
+        if origin is None or not origin.has_pages or origin.is_probed:
+            return False
+        origin.is_probed = self.local_disallow(key, url) is None
+        return origin.is_probed
+
+    def _finish(
+        self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
+    ) -> None:
+        """Note the result of a fetch, which is final even if a later step fails.
+
+        ``event`` is None if the file came from the store.
+        """
+        is_cancelled = isinstance(event, Cancelled)
+        origin.in_flight = False
+        if event is not None:
+            origin.apply(event, self.now())
+        elif found.entry is not None:
+            origin.apply_entry(found.entry)
+        if not is_cancelled:
+            age = max(self.now() - origin.fetched_at, 0) if event is None else None
+            origin.record_answer(self._clock.monotonic(), age)
+        if event is not None:
+            self._save(origin, event, found)
+        if is_cancelled:
+            return
+        body = event.body if isinstance(event, Rules) else found.body
+        if self.bodies is not None and body is not None:
+            self.bodies[origin.key] = body
+        self.count_result(origin, event)
+        self._on_result(origin, page, event, body)
+
+    def count_result(self, file: OriginFile, event: FetchResult | None) -> None:
+        """Count a fetch after which there are no rules."""
+        if isinstance(event, (Unavailable, Unreachable)):
+            kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
+            self._stats.inc_value(f"{file.resource.stats}/{kind}")
+            if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
+                self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
+
+    def _save(self, origin: Origin, event: FetchResult, found: StoreLookup) -> None:
+        """Save the result of a fetch in the store, in a task of its own."""
+        if self.store is None:
+            return
+        entry = None
+        try:
+            if not isinstance(event, Cancelled):
+                entry = self.store.entry(origin, event, found)
+        finally:  # the claim is released, whatever happens
+            save = deferred_from_coro(self.store.save(origin, entry, found))
+            save.addErrback(self._log_failure, origin)
+
+    def _log_failure(self, failure: Failure, file: OriginFile) -> None:
+        is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
+        if not is_cancelled and not file.is_error_reported:
+            file.is_error_reported = True
+            logger.error(
+                "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
+                "this bug.",
+                {"file": file.resource.name, "origin": file.key},
+                exc_info=failure_to_exc_info(failure),
+                extra={"spider": self._crawler.spider},
+            )
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=RepRobotParser(content), request=page
             )
-
-    def may_state_usage(self, origin: Origin) -> bool:
-        """Whether the robots.txt of an origin may state a usage of its pages."""
-        content = origin.content
-        return content is not None and content.has_usage
 
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
@@ -532,8 +765,6 @@ class PolicyCache(FileCache[Origin]):
             self._log_unavailable(file)
         self.states_usage = self.states_usage or self.may_state_usage(file)
         self.apply_pace(file, page)
-        if self.tdm_files is not None:
-            self.tdm_files.prefetch(file, page)
         if self._events is not None:
             local_delay = self._local_delay(file.key)
             delay = self.frontier.delay(file.host)
@@ -567,11 +798,6 @@ class PolicyCache(FileCache[Origin]):
                 values,
                 extra=extra,
             )
-
-    def _on_end(self, file: Origin) -> None:
-        self._recent.pop(file.key, None)
-        self._stopped.discard(file.key)
-        self.frontier.update_origin(file.host)
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
         if file.robots is not None:
@@ -613,16 +839,7 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
     return found
 
 
-def _applied(pacing: Pacing, settings: Settings, now: float) -> Iterator[str]:
-    """Yield what the crawl does about a pace."""
-    seconds, max_delay = pacing.seconds_between(now), settings.max_delay
-    if seconds > max_delay:
-        yield f"{max_delay:g} s between two requests, the maximum in REP_MAX_DELAY"
-    elif pacing.delay or pacing.changes:
-        at_this_hour = " at this hour" if len(pacing.changes) > 1 else ""
-        yield f"{seconds:g} s between two requests{at_this_hour}"
-    if pacing.hours is not None:
-        yield (
-            f"requests wait up to {settings.max_wait:g} s (REP_MAX_WAIT) for the Visit-time, or "
-            "are dropped"
-        )
+def _notify(result: None, waiter: Deferred[None]) -> None:
+    """Resume a coroutine that waits for a fetch, which has ended."""
+    fire(waiter, None)
+    return result

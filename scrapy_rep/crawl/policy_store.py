@@ -19,22 +19,23 @@ from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
 from ..frontier.clock import Timer
 from ..logs import get_logger
 from ..protocol.access import AccessResult, Rules, access_result
+from ..protocol.robotstxt import RobotsTxt
 from ..settings import without_passwords
 from ..stores import Entry, StoreError
 from ..stores.base import MAX_LEASE, TTL
 from ..stores.registry import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
+    from collections.abc import Coroutine
 
     from scrapy.statscollectors import StatsCollector
     from twisted.python.failure import Failure
 
     from ..frontier.clock import Clock
-    from ..origin import OriginFile
+    from ..origin import Origin
     from ..protocol.access import FetchResult
     from ..settings import Settings
-    from ..stores import Claim, Store
+    from ..stores import Store
 
 logger = get_logger(__name__)
 
@@ -51,10 +52,6 @@ store the result of a fetch that times out. A single call to SQLite or Redis fai
 SAVE_TIMEOUT = 30.0
 """Seconds that :meth:`PolicyStore.close` waits at most for entries that are being saved: the limit
 of one call to a store."""
-
-RELEASE_TIMEOUT = 1.0
-"""Seconds that it waits at most for cancelled fetches to release their claims. Then it releases the
-claims itself."""
 
 CLOSE_POLL_INTERVAL = 0.02
 """Seconds between two checks in :meth:`PolicyStore.close`."""
@@ -108,60 +105,67 @@ class PolicyStore:
         self._saves = 0
         """The number of calls to :meth:`save` in progress."""
         self._closed = False
-        self._claims = Claims(store, clock)
+        self._claims: dict[str, int | None] = {}
+        """The fencing tokens of the claims of this crawl, by origin. None: it is not renewed."""
+        self._timer = Timer(clock)
+        self._renewals = 0
+        """The number of renewals in progress."""
 
-    async def load(self, file: OriginFile[Any], lookup: StoreLookup) -> None:
-        """Restore ``file`` from the store, or claim it.
+    async def load(self, origin: Origin, lookup: StoreLookup) -> None:
+        """Restore ``origin`` from the store, or claim it.
 
         While another crawler has the claim, this polls for its result for as long as a fetch takes.
         After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
         step by step, so that it is complete even if this call is cancelled.
         """
-        key, stats = file.store_key, f"{file.resource.stats}/store"
+        key = origin.key
         entry = await self.store.get(key)
         interval = FIRST_POLL_INTERVAL
         until = self._clock.monotonic() + self._wait_seconds
-        while not self._restore(file, entry, lookup) and self.store.shared:
-            lookup.claimed, entry, lookup.fence = await self._claims.claim(key)
+        while not self._restore(origin, entry, lookup) and self.store.shared:
+            lookup.claimed, entry, lookup.fence = await self.store.claim(key, CLAIM_SECONDS)
             if lookup.claimed:
-                if self._restore(file, entry, lookup):  # put between get and claim
+                self._claims[key] = lookup.fence
+                if not self._timer.is_active:
+                    self._timer.start(RENEWAL_INTERVAL, self._renew_all)
+                if self._restore(origin, entry, lookup):  # put between get and claim
                     await self._release(key)
                 break
             remaining = until - self._clock.monotonic()
             if remaining <= 0:
-                self._stats.inc_value(f"{stats}/wait_timeout_count")
+                self._stats.inc_value("robotstxt/store/wait_timeout_count")
                 break
-            self._stats.inc_value(f"{stats}/wait_count")
+            self._stats.inc_value("robotstxt/store/wait_count")
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
-        self._stats.inc_value(f"{stats}/{'hit' if lookup.is_hit else 'miss'}_count")
+        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
         if lookup.body is None and not lookup.is_hit:
             # A 304 has no body, so the store would never get the file.
-            file.forget_validators()
+            origin.forget_validators()
 
     def save(
-        self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup
+        self, origin: Origin, entry: Entry | None, lookup: StoreLookup
     ) -> Coroutine[Any, Any, None]:
         """Put the entry of a fetch, if there is one, and release the claim.
 
         :meth:`close` waits for the returned coroutine, even if it has not started.
         """
         self._saves += 1
-        return self._save(file, entry, lookup)
+        return self._save(origin, entry, lookup)
 
-    async def _save(self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup) -> None:
-        key = file.store_key
+    async def _save(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> None:
+        key = origin.key
         try:
             if entry is not None and not self._closed:
                 is_stored = await self.store.put(key, entry, lookup.fence)
                 if not is_stored:
-                    if lookup.fence is not None and not file.in_flight:
-                        file.mark_superseded(self._clock.steady())
-                    self._stats.inc_value(f"{file.resource.stats}/store/superseded_count")
+                    if lookup.fence is not None and not origin.in_flight:
+                        origin.mark_superseded(self._clock.steady())
+                    self._stats.inc_value("robotstxt/store/superseded_count")
         finally:
             try:
                 # The next fetch of this crawl may have claimed the file meanwhile.
-                if lookup.claimed and self._claims.is_latest(key, lookup.fence):
+                if lookup.claimed and self._claims.get(key) in (None, lookup.fence):
                     await self._release(key)
             finally:
                 self._saves -= 1
@@ -171,44 +175,59 @@ class PolicyStore:
             if not self._closed:
                 await self.store.release(key)
         finally:
-            self._claims.remove(key)
+            self._claims.pop(key, None)
+            if not self._claims:
+                self._timer.cancel()
+
+    def _renew_all(self) -> None:
+        """Start to renew all claims, if the last renewals have ended."""
+        for key, fence in tuple(self._claims.items()) if not self._renewals else ():
+            if fence is not None:
+                self._renewals += 1
+                deferred_from_coro(self._renew(key, fence)).addErrback(_log_failure)
+        self._timer.start(RENEWAL_INTERVAL, self._renew_all)
+
+    async def _renew(self, key: str, fence: int) -> None:
+        try:
+            is_renewed = await self.store.renew(key, fence, CLAIM_SECONDS)
+        finally:
+            self._renewals -= 1
+        if not is_renewed and self._claims.get(key) == fence:
+            # This crawl did not run for some time, and another crawler has the claim now.
+            self._claims[key] = None
 
     async def close(self) -> None:
         """Close the store after all saves have ended and all claims are released."""
-        started_at = self._clock.monotonic()
-        while self._saves or self._claims or self._claims.is_renewing:
-            # A cancelled fetch still has to run in order to release its claim.
-            timeout = SAVE_TIMEOUT if self._saves else RELEASE_TIMEOUT
-            if self._clock.monotonic() - started_at >= timeout:
-                break
+        until = self._clock.monotonic() + SAVE_TIMEOUT
+        while (self._saves or self._renewals) and self._clock.monotonic() < until:
             await self._clock.sleep(CLOSE_POLL_INTERVAL)
-        for key in self._claims:
+        for key in tuple(self._claims):  # of fetches that were cancelled, and have not ended
             await self._release(key)
         self._closed = True
         await self.store.close()
 
-    def entry(self, file: OriginFile[Any], event: FetchResult, lookup: StoreLookup) -> Entry | None:
+    def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
-        if file.from_cache:
+        if origin.from_cache:
             return None
         body = event.body if isinstance(event, Rules) else lookup.body
-        if body is None and file.content is not None:
+        if body is None and origin.content is not None:
             return None  # without the copy, which the store does not have, the entry is incomplete
-        entry = file.to_entry(body if file.content is not None else None)
+        entry = origin.to_entry(body if origin.content is not None else None)
         return entry.moved(self._clock.step())
 
-    def _restore(self, file: OriginFile[Any], entry: Entry | None, lookup: StoreLookup) -> bool:
-        """Restore ``file`` from ``entry``. Returns whether this replaces the fetch."""
+    def _restore(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> bool:
+        """Restore ``origin`` from ``entry``. Returns whether this replaces the fetch."""
         if entry is None or entry.fetched_at > self._clock.time() + MAX_CLOCK_SKEW:
             return False
-        entry = self._interpret(file, self._on_steady_clock(entry))
+        entry = self._interpret(origin, self._on_steady_clock(entry))
         content = None
-        if entry.fetched_at >= file.fetched_at:
+        if entry.fetched_at >= origin.fetched_at:
             lookup.body = entry.body
-        if entry.body is not None and entry.fetched_at > file.fetched_at:
+        if entry.body is not None and entry.fetched_at > origin.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
-            content = file.resource.parse(entry.body, strict=self._settings.strict, url=url)
-        if file.restore(entry, content, self._clock.steady()):
+            content = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
+        if origin.restore(entry, content, self._clock.steady()):
             lookup.entry = entry
         return lookup.is_hit
 
@@ -225,7 +244,7 @@ class PolicyStore:
         since = min(entry.unreachable_since, entry.fetched_at) - self._clock.least_step
         return moved._replace(unreachable_since=min(since, self._clock.steady()))
 
-    def _interpret(self, file: OriginFile[Any], entry: Entry) -> Entry:
+    def _interpret(self, origin: Origin, entry: Entry) -> Entry:
         """Return the entry under the settings of this crawl.
 
         The crawl that wrote it may have had other settings.
@@ -240,7 +259,7 @@ class PolicyStore:
         result: AccessResult = entry.result
         if entry.status >= 400:
             is_challenge = result is AccessResult.CHALLENGE
-            policy = status_policy(self._settings, file)
+            policy = status_policy(self._settings, origin)
             result = access_result(entry.status, policy, challenge=is_challenge)
         elif result.is_unavailable and self._settings.not_robots == "unreachable":
             result = AccessResult.UNREACHABLE
@@ -248,64 +267,6 @@ class PolicyStore:
             # The response has another meaning now: fetch again.
             return entry._replace(expires_at=0, refresh_at=0)
         return entry._replace(result=result)
-
-
-class Claims:
-    """The claims that a crawl has, by the keys of their files in ``store``."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._fences: dict[str, int | None] = {}
-        """The fencing token of each claim. None: the claim is not renewed."""
-        self._timer = Timer(clock)
-        self._in_progress = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(tuple(self._fences))
-
-    def __len__(self) -> int:
-        return len(self._fences)
-
-    @property
-    def is_renewing(self) -> bool:
-        """Whether a renewal is in progress."""
-        return self._in_progress > 0
-
-    async def claim(self, key: str) -> Claim:
-        """Claim a file. A claim without a fencing token is not renewed."""
-        claim = await self._store.claim(key, CLAIM_SECONDS)
-        if claim.claimed:
-            self._fences[key] = claim.fence
-            if not self._timer.is_active:
-                self._timer.start(RENEWAL_INTERVAL, self._renew_all)
-        return claim
-
-    def is_latest(self, key: str, fence: int | None) -> bool:
-        """Whether this crawl has not claimed a file again since the claim with this token."""
-        return self._fences.get(key) in (None, fence)
-
-    def remove(self, key: str) -> None:
-        """Remove a claim, if there is one."""
-        self._fences.pop(key, None)
-        if not self._fences:
-            self._timer.cancel()
-
-    def _renew_all(self) -> None:
-        """Start to renew all claims, if the last renewals have ended."""
-        for key, fence in tuple(self._fences.items()) if not self._in_progress else ():
-            if fence is not None:
-                self._in_progress += 1
-                deferred_from_coro(self._renew(key, fence)).addErrback(_log_failure)
-        self._timer.start(RENEWAL_INTERVAL, self._renew_all)
-
-    async def _renew(self, key: str, fence: int) -> None:
-        try:
-            is_renewed = await self._store.renew(key, fence, CLAIM_SECONDS)
-        finally:
-            self._in_progress -= 1
-        if not is_renewed and self._fences.get(key) == fence:
-            # This crawl did not run for some time, and another crawler has the claim now.
-            self._fences[key] = None
 
 
 def open_policy_store(

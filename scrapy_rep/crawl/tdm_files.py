@@ -1,9 +1,9 @@
-"""The TDM files of a crawl (REP_TDMREP): fetched, cached and stored like robots.txt files.
+"""The TDM files of a crawl (REP_TDMREP): each is fetched once, and again when it has expired.
 
-The fetch starts after that of the robots.txt of the origin, at the same time as the first page. No
-request waits for it. Responses wait before the spider gets them, because the directives of a page
-include the rule of the file. They wait for the first fetch only: if it fails, the file states
-nothing until a later fetch succeeds, and later fetches run in the background.
+The first page of an origin starts the fetch. Its response, and those that arrive meanwhile, wait
+before the spider gets them, because the directives of a page include the rule of the file. They
+wait for the first fetch only: if it fails, the file states nothing until a later fetch succeeds,
+and later fetches run in the background. No request waits.
 """
 
 from __future__ import annotations
@@ -13,67 +13,48 @@ from weakref import WeakKeyDictionary
 
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..origin import OriginFile, Resource, State
-from ..protocol.access import Unreachable
+from ..origin import OriginFile, Resource, State, Tdm
+from ..protocol.access import Cancelled, NotModified, Rules, Unreachable, retry_interval
 from ..protocol.paths import origin_of
 from ..protocol.tdmrep import TDM_FILE, TdmRep
-from .file_cache import FileCache
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from ..frontier.clock import Clock
-    from ..frontier.engine import Engine
-    from ..origin import Origin
     from ..protocol.access import FetchResult
     from ..protocol.tdmrep import TdmRule
-    from ..settings import Settings
     from .policy_cache import PolicyCache
 
 logger = get_logger(__name__)
+
+NO_FILE = Tdm(None, 0, 0)
 
 
 def _parse(body: bytes, *, strict: bool, url: str | None) -> TdmRep:  # noqa: ARG001
     return TdmRep.parse(body)
 
 
-class TdmFile(OriginFile[TdmRep]):
-    """The TDM file of one origin."""
+class TdmFile(OriginFile):
+    """The TDM file of one origin, while it is fetched."""
 
     __slots__ = ()
 
     resource: ClassVar[Resource] = Resource("tdmrep.json", TDM_FILE, "robotstxt/tdmrep", _parse)
 
 
-class TdmFiles(FileCache[TdmFile]):
-    """The TDM files of one crawl."""
+class TdmFiles:
+    """The TDM files of one crawl. What is known of them is in :attr:`.Origin.tdm`."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: Settings,
-        engine: Engine,
-        clock: Clock,
-        policies: PolicyCache,
-    ) -> None:
-        super().__init__(
-            crawler, settings, engine, clock, policies.fetcher, policies.store, TdmFile
-        )
-        self._pages: dict[str, Request] = {}
-        """The request for which the file of an origin is being fetched."""
-        self._file_of: WeakKeyDictionary[Request, TdmFile] = WeakKeyDictionary()
-        """The file for the response to a request. REP_CACHE_SIZE may remove it from memory before
-        the spider gets the response."""
+    def __init__(self, crawler: Crawler, policies: PolicyCache) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._stats = crawler.stats
         self._policies = policies
-
-    def prefetch(self, origin: Origin, request: Request) -> None:
-        """Fetch the file of an origin for a request, if the request is allowed."""
-        url = request.url
-        is_of_origin = _has_file(origin.key) and origin_of(url) == origin.key
-        if is_of_origin and self._allows(origin, request, url):
-            self.get_or_fetch(origin.key, request)
+        self._content_of: WeakKeyDictionary[Request, TdmRep] = WeakKeyDictionary()
+        """The file for the response to a request. REP_CACHE_SIZE may remove its origin from memory
+        before the spider gets the response."""
 
     async def wait(self, request: Request, response: Response) -> bool:
         """Wait until the file for a response is known, but no longer than for its first fetch.
@@ -81,43 +62,44 @@ class TdmFiles(FileCache[TdmFile]):
         Returns False if the spider closes first.
         """
         key = origin_of(response.url)
-        if key is None or not _has_file(key):
+        if key is None or not key.startswith("http"):  # such a file is for the web
             return True
-        file = self.get_fresh(key)
-        if file is None and not (
-            request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)
-        ):
-            file = self.files.get(key)
-            if file is not None and file.failures:
-                self.get_or_fetch(key, request)  # in the background
-            else:
-                file = await self.wait_for(key, request, response)
-                if file is None:
+        origin = self._policies.files.get(key)
+        if not (request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)):
+            if origin is None or origin.tdm is None:
+                with self._policies.waiting(key, request, response):
+                    self._fetch(key, request)
+                    await self._policies.fetch_ended(key + TDM_FILE)
+                    origin = self._policies.files.get(key)
+                if origin is None or origin.tdm is None:
                     return False
-        if file is not None:
-            self._file_of[request] = file
+            elif self._policies.now() >= origin.tdm.expires_at:
+                self._fetch(key, request)
+        if origin is not None and origin.tdm is not None and origin.tdm.content is not None:
+            self._content_of[request] = origin.tdm.content
         return True
 
     def rule(self, response: Response) -> TdmRule | None:
         """Return the rule for the URL of a response, if its file is known and has one."""
-        file = self._file_of.get(response.request) if response.request is not None else None
-        if file is None:
-            file = self.files.get(origin_of(response.url) or "")
-        if file is None or file.content is None:
-            return None
-        return file.content.rule(response.url)
+        request = response.request
+        content = self._content_of.get(request) if request is not None else None
+        return None if content is None else content.rule(response.url)
+
+    def _fetch(self, key: str, page: Request) -> None:
+        """Start a fetch for a page, unless one is in progress."""
+        file = TdmFile(key)
+        self._policies.run(
+            file.file_url,
+            file,
+            lambda: self._policies.fetcher.fetch(file, page, self),
+            lambda event: self._finish(file, event),
+        )
+
+    # What the fetcher asks.
 
     def is_wanted(self, key: str) -> bool:
-        page = self._pages.get(key)
-        is_awaited = page is not None and self._engine.is_active(page)  # its response will wait
-        return is_awaited or super().is_wanted(key)
-
-    async def _fetch(self, file: TdmFile, page: Request) -> None:
-        self._pages[file.key] = page
-        try:
-            await super()._fetch(file, page)
-        finally:
-            del self._pages[file.key]
+        """Whether a request or a response waits for a file of an origin."""
+        return self._policies.is_wanted(key)
 
     async def may_fetch(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
@@ -127,40 +109,46 @@ class TdmFiles(FileCache[TdmFile]):
         origin = self._policies.files.get(key)
         if origin is None or origin.state in (State.UNKNOWN, State.FETCHING):
             origin = await self._policies.wait_for(key, page)
-        return origin is not None and self._allows(origin, page, url)
+        tokens = self._policies.tokens(page)
+        return origin is not None and self._policies.verdict(origin, url, tokens).allowed
 
-    def _allows(self, origin: Origin, page: Request, url: str) -> bool:
-        return self._policies.verdict(origin, url, self._policies.tokens(page)).allowed
+    def may_probe(self, key: str, url: str) -> bool:  # noqa: ARG002
+        """Whether a 5xx may stand for a missing file."""
+        return False
 
-    def _on_result(
-        self,
-        file: TdmFile,
-        page: Request,  # noqa: ARG002
-        event: FetchResult | None,
-        body: bytes | None,  # noqa: ARG002
-    ) -> None:
-        content = file.content
-        if isinstance(event, Unreachable) and file.failures == 1:
-            logger.info(
-                "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
-                {
-                    "origin": file.key,
-                    "failure": event.failure.rstrip("."),
-                    "effect": "It states nothing"
-                    if content is None
-                    else "Its last good copy is used",
-                },
-                extra={"spider": self._crawler.spider},
-            )
-        if file.state is State.FRESH and content is not None and content.problem:
+    def _finish(self, file: TdmFile, event: FetchResult) -> None:
+        """Note the result of a fetch."""
+        origin = self._policies.files.get(file.key)
+        if origin is None or file.is_cancelled or isinstance(event, (Cancelled, NotModified)):
+            return
+        self._policies.count_result(file, event)
+        if isinstance(event, Unreachable):
+            known = origin.tdm or NO_FILE
+            failures = known.failures + 1
+            retry_at = self._policies.now() + (event.retry_after or retry_interval(failures))
+            origin.tdm = known._replace(expires_at=retry_at, failures=failures)
+            if failures == 1:
+                self._log_outage(file, event, known.content)
+        elif isinstance(event, Rules):
+            origin.tdm = Tdm(event.content, len(event.body), event.expires_at)
+            self._log_problem(file, event.content)
+        else:
+            origin.tdm = Tdm(None, 0, event.expires_at)
+        self._policies.count(origin)
+
+    def _log_outage(self, file: TdmFile, event: Unreachable, content: TdmRep | None) -> None:
+        effect = "It states nothing" if content is None else "Its last good copy is used"
+        logger.info(
+            "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
+            {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _log_problem(self, file: TdmFile, content: TdmRep) -> None:
+        if content.problem:
             self._stats.inc_value("robotstxt/tdmrep/unreadable")
             logger.info(
                 "The tdmrep.json of %(origin)s is not readable: %(problem)s.",
                 {"origin": file.key, "problem": content.problem},
                 extra={"spider": self._crawler.spider},
             )
-
-
-def _has_file(key: str) -> bool:
-    """Whether an origin can have a TDM file, which is for the web."""
-    return key.startswith("http")

@@ -1,51 +1,48 @@
-"""One request for a robots.txt through Scrapy's engine, limited in time and in size.
+"""One download of a robots.txt through Scrapy's engine, limited in time and in size.
 
-Redirects, retries and the meaning of a response are in :mod:`scrapy_rep.fetch.fetcher`.
+The handlers of :data:`HANDLERS` limit and decode its body. :mod:`scrapy_rep.fetch.fetcher` sends
+the requests, and decides what the responses mean.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from scrapy import Request, signals
+from scrapy import signals
 from scrapy.exceptions import StopDownload
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.python import global_object_name
 from twisted.internet.defer import CancelledError
 
 from ..frontier.clock import Timer
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
+from ..protocol.printable import printable
 from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, Mapping, MutableMapping
+    from collections.abc import Callable, Coroutine, Iterator, MutableMapping
     from typing import Any
 
-    from scrapy.crawler import Crawler
+    from scrapy import Request
     from scrapy.http import Response
     from scrapy.http.headers import Headers
 
     from ..frontier.clock import Clock
-    from ..frontier.engine import Engine
     from ..frontier.fetch_limit import Permit
-    from ..frontier.frontier import Frontier
-    from .addresses import Address
+    from ..origin import OriginFile
+    from .redirects import Address
 
 T = TypeVar("T")
-
-PRIORITY = 1000
-"""Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
 
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
 
 # The keys that keep other middlewares from answering, redirecting or retrying the request.
-_META = {
+META = {
     "allow_offsite": True,
     "dont_merge_cookies": True,
     DONT_OBEY: True,
@@ -60,7 +57,7 @@ _META = {
     IS_ROBOTSTXT_REQUEST: True,
 }
 
-_VALIDATORS = ("If-None-Match", "If-Modified-Since")
+VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 _BROWSERS = ("camoufox", "nodriver", "playwright", "puppeteer", "pyppeteer", "selenium", "splash")
 """Prefixes of the meta keys that make a download handler or a middleware use a browser, which wraps
@@ -77,15 +74,17 @@ connection ended before it; or it cannot be decoded, or another component stoppe
 
 @dataclass(slots=True, eq=False)
 class Download:
-    """One request for a robots.txt, and its response. Times are on the monotonic clock."""
+    """One request for a file, and its response. Times are on the monotonic clock."""
 
+    file: OriginFile
     url: str
     clock: Clock
     started: float
     """When the request was given to Scrapy. Once there are headers: when it was sent."""
-    record: Callable[[Exchange], object] | None = None
-    """Called with each response that a download handler receives."""
-    validators: Mapping[str, bytes] = field(default_factory=dict)
+    record: Callable[[Exchange], object] | None
+    """Called with each response that a download handler receives, also if a component then fails or
+    replaces it."""
+    validators: dict[str, bytes]
     """The validators that this package put on the request."""
     reader: BodyReader = field(default_factory=BodyReader)
     by_proxy: bool = False
@@ -97,6 +96,11 @@ class Download:
     body: bytes | None = None
     """The decoded body, at most one byte longer than the limit. None if it is cut off or cannot be
     decoded."""
+
+    def end(self, response: Response) -> None:
+        """Note the response after the middlewares."""
+        self.response = response
+        self.body = _body_of(response, self.reader)
 
     @property
     def status(self) -> int:
@@ -158,120 +162,6 @@ class Exchange(NamedTuple):
     """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
     copy_sha256: str | None = None
     """The SHA-256 of the good copy that the request validates; None if there is none."""
-
-
-def request_for(url: str, meta: Mapping[str, object]) -> Request:
-    """Return a request for the robots.txt at ``url``.
-
-    ``meta`` holds further keys. The keys that this module sets take precedence.
-    """
-    # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
-    headers = {"Accept-Encoding": "gzip"}
-    meta = {**meta, **_META}
-    return Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
-
-
-class RobotsTxtDownloader:
-    """Downloads the robots.txt files of one crawl."""
-
-    def __init__(
-        self,
-        crawler: Crawler,
-        engine: Engine,
-        frontier: Frontier,
-        clock: Clock,
-        *,
-        has_pool: bool,
-    ) -> None:
-        self._crawler = crawler
-        self._has_pool = has_pool
-        self._engine = engine
-        self._frontier = frontier
-        self._clock = clock
-        self._downloads = 0
-        """The number of robots.txt files that are being downloaded."""
-        self._is_connected = False
-        """Whether the signal handlers are connected."""
-
-    async def send(
-        self,
-        request: Request,
-        permit: Permit,
-        seconds: float,
-        max_wait: float,
-        record: Callable[[Exchange], object] | None = None,
-    ) -> Download:
-        """Send a request, and return its response.
-
-        ``permit`` is that of this fetch. The download may take ``seconds``. The time that the
-        request waits for its host does not count, up to ``max_wait`` seconds. Raises TimeoutError,
-        and the errors of Scrapy.
-
-        ``record`` is called with each response that a download handler received, also if a
-        component then fails or replaces it.
-        """
-        request.meta["download_timeout"] = seconds
-        download = Download(request.url, self._clock, self._clock.monotonic(), record)
-        validators = {name: request.headers.get(name) for name in _VALIDATORS}
-        download.validators = {name: value for name, value in validators.items() if value}
-        request.meta[DOWNLOAD] = download
-        try:
-            with self._listening():
-                response = await self._download(request, permit, seconds, max_wait)
-        except StopDownload as stop:  # another component stopped it, as a failure
-            if stop.response is None:
-                raise
-            response = stop.response
-        finally:
-            request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
-        if "download_stopped" in response.flags:
-            # The connection is about to close. A page that reused it would be sent twice.
-            await self._clock.sleep(0)
-        download.response = response
-        download.body = _body_of(response, download.reader)
-        return download
-
-    async def _download(
-        self, request: Request, permit: Permit, seconds: float, max_wait: float
-    ) -> Response:
-        engine = self._crawler.engine
-        assert engine is not None
-
-        def is_waiting() -> bool:
-            return request in self._frontier.waiting or self._engine.is_held(request)
-
-        if not self._has_pool:  # else it would wait for a connection there
-            self._engine.exclude(request)
-        try:
-            download = engine.download_async(request)
-            return await run_within(seconds, max_wait, download, self._clock, permit, is_waiting)
-        finally:
-            self._engine.include(request)
-            self._frontier.finish(request)
-
-    @contextmanager
-    def _listening(self) -> Iterator[None]:
-        """Connect the signal handlers while at least one robots.txt is downloaded."""
-        if not self._is_connected:
-            self._is_connected = True
-            for handler, signal in _HANDLERS:
-                self._crawler.signals.connect(handler, signal=signal)
-        self._downloads += 1
-        try:
-            yield
-        finally:
-            self._downloads -= 1
-
-    def disconnect_idle(self) -> None:
-        """Disconnect the signal handlers if no robots.txt is being downloaded.
-
-        Scrapy sends these signals for each piece of each page, so handlers have a cost. To connect
-        and disconnect them for each robots.txt costs more, so this is called at regular intervals.
-        """
-        if self._is_connected and not self._downloads:
-            self._is_connected = False
-            for handler, signal in _HANDLERS:
-                self._crawler.signals.disconnect(handler, signal=signal)
 
 
 async def run_within(
@@ -350,7 +240,7 @@ def _reached_downloader(request: Request) -> None:
         # Without this, Scrapy's HTTP cache would decide alone: it may replace a 5xx by an older
         # response.
         request.meta.pop("cached_response", None)
-        for name in ("Cache-Control", *_VALIDATORS):
+        for name in ("Cache-Control", *VALIDATORS):
             request.headers.pop(name, None)
         request.headers.update(download.validators)
         download.reader = BodyReader()  # a component may send the request again
@@ -408,6 +298,7 @@ def _downloaded(request: Request, response: Response) -> None:
 
 def _exchange(request: Request, response: Response, download: Download) -> Exchange:
     ago = download.clock.monotonic() - download.started
+    copy = download.file.copy if download.validators else None
     limit = WIRE_LIMIT if b"Content-Encoding" in response.headers else SIZE_LIMIT + 1
     return Exchange(
         url=request.url,
@@ -423,6 +314,8 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         by_proxy=download.by_proxy,
         file=download.reader.body,
         conditional=bool(download.validators),
+        origin=download.file.key,
+        copy_sha256=copy.sha256 if copy is not None else None,
     )
 
 
@@ -442,12 +335,13 @@ def _fields(headers: Headers) -> Fields:
     return tuple((name, value) for name, values in headers.items() for value in values)
 
 
-_HANDLERS = (
+HANDLERS = (
     (_headers_received, signals.headers_received),
     (_bytes_received, signals.bytes_received),
     (_reached_downloader, signals.request_reached_downloader),
     (_downloaded, signals.response_downloaded),
 )
+"""The signal handlers of downloads, and their signals."""
 
 
 def _is_cacheable(status: int) -> bool:
@@ -466,3 +360,85 @@ def _set_body(response: Response, body: bytes) -> None:
     names = set(response.attributes) - {"body", "encoding"}
     values = {name: getattr(response, name) for name in names}
     type(response).__init__(response, body=body, **values)
+
+
+# What the errors of a download mean, in words: for the log, the report and the tools
+
+MAX_LENGTH = 300
+"""The number of characters of an error message that are kept and shown."""
+
+_WORDS = {
+    "the host name cannot be resolved": (
+        "CannotResolveHostError",
+        "DNSLookupError",
+        "UnknownHostError",
+        "gaierror",
+    ),
+    "the connection was refused": ("ConnectionRefusedError", "DownloadConnectionRefusedError"),
+    "the connection timed out": ("ConnectTimeout", "TCPTimedOutError"),
+    "it took longer than REP_TIMEOUT": ("DownloadTimeoutError", "ReadTimeout", "TimeoutError"),
+    "the connection was closed before the response was complete": (
+        "ConnectionAborted",
+        "ConnectionDone",
+        "ConnectionLost",
+        "ConnectionResetError",
+        "PartialDownloadError",
+        "ResponseDataLossError",
+        "ServerDisconnectedError",
+    ),
+}
+_BY_NAME = {name: words for words, names in _WORDS.items() for name in names}
+"""The words for an error, by the name of its class. Twisted, the standard library, Scrapy and other
+download handlers have classes of the same name."""
+
+_TLS = ("OpenSSL", "ssl", "service_identity")
+"""The modules whose errors are those of TLS."""
+
+
+def in_words(error: BaseException) -> str:
+    """Return what went wrong, for people. It is printable, and not longer than MAX_LENGTH."""
+    causes = list(_causes(error))
+    for each in reversed(causes):  # the first cause says most
+        if type(each).__module__.split(".")[0] in _TLS:
+            return _cut(f"TLS failed: {_text(each)}")
+        found = (_BY_NAME.get(base.__name__) for base in type(each).__mro__)
+        words = next(filter(None, found), None)
+        if words is not None:
+            return words
+    return _cut(f"{type(causes[-1]).__name__}: {_text(causes[-1]) or 'no reason given'}")
+
+
+def raised_by(error: BaseException) -> str:
+    """Return the import path of the class that raised an error, or else of the function."""
+    traceback, name = error.__traceback__, "A downloader middleware"
+    while traceback is not None:
+        frame, traceback = traceback.tb_frame, traceback.tb_next
+        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
+        if (owner := frame.f_locals.get("self")) is not None:
+            name = global_object_name(type(owner))
+    return name
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what has caused it. Twisted has lists of Failures with the causes."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        reasons: Any = getattr(current, "reasons", None)
+        failures = reasons if isinstance(reasons, list) else []
+        values = [value for each in failures if (value := getattr(each, "value", None)) is not None]
+        current = values[-1] if values else current.__cause__
+
+
+def _text(error: BaseException) -> str:
+    """Return the message of an error. OpenSSL's is a list of tuples whose last item says most."""
+    match error.args:
+        case ([*_, (*_, str(text))],):
+            return text
+    return str(error)
+
+
+def _cut(text: str) -> str:
+    return printable(" ".join(text.split()), MAX_LENGTH)

@@ -8,13 +8,14 @@ Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Re
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http.request import NO_CALLBACK
 from typing_extensions import assert_never
 
 from ..logs import get_logger
@@ -35,14 +36,22 @@ from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.robotstxt import other_page
 from ..stores.entry import is_validator
-from .downloader import RobotsTxtDownloader, request_for, timeout_error
-from .failures import in_words, raised_by
+from .downloader import (
+    DOWNLOAD,
+    HANDLERS,
+    META,
+    VALIDATORS,
+    Download,
+    in_words,
+    raised_by,
+    run_within,
+    timeout_error,
+)
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
 
@@ -53,7 +62,7 @@ if TYPE_CHECKING:
     from ..origin import OriginFile
     from ..protocol.access import FetchResult
     from ..settings import Settings
-    from .downloader import Download, Exchange
+    from .downloader import Exchange
 
 logger = get_logger(__name__)
 
@@ -61,6 +70,9 @@ FIRST_RETRY_PAUSE = 1
 MAX_RETRY_PAUSE = 60
 """Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
 RFC 9309 nor Google gives a number."""
+
+PRIORITY = 1000
+"""Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
 
 TOO_MANY_REDIRECTS = "too many redirects"
 NO_ROBOTS_TXT = "not a robots.txt"
@@ -101,9 +113,8 @@ class Fetcher:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats: StatsCollector = crawler.stats
-        self._downloader = RobotsTxtDownloader(
-            crawler, engine, frontier, clock, has_pool=settings.connections is not None
-        )
+        self._engine = engine
+        self._frontier = frontier
         self._fetch_limit = fetch_limit
         self._settings = settings
         self._clock = clock
@@ -112,12 +123,23 @@ class Fetcher:
         self._record = record
         self._ignoring: set[str] = set()
         """The middlewares that ignored a request, as far as that was logged."""
+        self._downloads = 0
+        """The number of files that are being downloaded."""
+        self._is_connected = False
+        """Whether the signal handlers of downloads are connected."""
 
     def disconnect_idle(self) -> None:
-        """Disconnect the signal handlers of downloads if no robots.txt is being downloaded."""
-        self._downloader.disconnect_idle()
+        """Disconnect the signal handlers of downloads if no file is being downloaded.
 
-    async def fetch(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
+        Scrapy sends these signals for each piece of each page, so handlers have a cost. To connect
+        and disconnect them for each file costs more, so this is called at regular intervals.
+        """
+        if self._is_connected and not self._downloads:
+            self._is_connected = False
+            for handler, signal in HANDLERS:
+                self._crawler.signals.disconnect(handler, signal=signal)
+
+    async def fetch(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
         """Fetch a file for a cache, and retry as the settings say.
 
         ``page`` is the request that needs the file. The fetch uses its proxy and its
@@ -153,7 +175,7 @@ class Fetcher:
         return event
 
     async def _probe(
-        self, file: OriginFile[Any], page: Request, event: Unreachable, url: str
+        self, file: OriginFile, page: Request, event: Unreachable, url: str
     ) -> FetchResult:
         """Return what a 5xx means: 404, if ``url``, which cannot exist, is answered by the same.
 
@@ -161,11 +183,10 @@ class Fetcher:
         """
         permit = await self._fetch_limit.acquire()
         try:
-            for stat in ("probe_count", "request_count"):
-                self._count(file, stat)
+            self._count(file, "probe_count")
             request = self._request(file, page, url)
             timeout, max_wait = self._settings.timeout, self._settings.max_delay
-            response = await self._downloader.send(request, permit, timeout, max_wait)
+            response = await self._send(file, request, permit, timeout, max_wait)
         except Exception as error:
             failed = self._failed(file, error, url)
             return failed if isinstance(failed, Cancelled) else event
@@ -183,14 +204,14 @@ class Fetcher:
         found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
         return found._replace(url=event.url or file.file_url)
 
-    async def _attempt(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
+    async def _attempt(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
         """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
         try:
             return await self._follow(file, page, cache)
         except Exception as error:
             return self.unexpected(file, error)
 
-    def unexpected(self, file: OriginFile[Any], error: BaseException) -> FetchResult:
+    def unexpected(self, file: OriginFile, error: BaseException) -> FetchResult:
         """Return the result of an attempt that ended in an error which nobody foresaw.
 
         Such an attempt has failed like any other. The first error of an origin is logged.
@@ -207,7 +228,7 @@ class Fetcher:
             )
         return result
 
-    async def _follow(self, file: OriginFile[Any], page: Request, cache: Cache) -> FetchResult:
+    async def _follow(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
@@ -225,8 +246,10 @@ class Fetcher:
             deadline += started - asked
             try:
                 request = self._request(file, page, url)
+                max_wait = deadline - self._clock.monotonic() - left
+                record = self._record if file.resource.path == ROBOTS_TXT else None
                 try:
-                    response = await self._send(file, request, permit, left, deadline)
+                    response = await self._send(file, request, permit, left, max_wait, record)
                 # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
                 except Exception as error:
                     return self._failed(file, error, url)
@@ -258,8 +281,11 @@ class Fetcher:
             file.redirects = (*file.redirects, url)
             url = target
 
-    def _request(self, file: OriginFile[Any], page: Request, url: str) -> Request:
-        request = request_for(url, self._meta_from(page, url))
+    def _request(self, file: OriginFile, page: Request, url: str) -> Request:
+        # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
+        headers = {"Accept-Encoding": "gzip"}
+        meta = {**self._meta_from(page, url), **META}
+        request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
@@ -292,32 +318,61 @@ class Fetcher:
 
     async def _send(
         self,
-        file: OriginFile[Any],
+        file: OriginFile,
         request: Request,
         permit: Permit,
-        left: float,
-        deadline: float,
+        seconds: float,
+        max_wait: float,
+        record: Callable[[Exchange], object] | None = None,
     ) -> Download:
+        """Send a request, and return its response.
+
+        The download may take ``seconds``. The time that the request waits for its host does not
+        count, up to ``max_wait`` seconds. Raises TimeoutError, and the errors of Scrapy.
+        """
+        engine = self._crawler.engine
+        assert engine is not None
+
+        def is_waiting() -> bool:
+            return request in self._frontier.waiting or self._engine.is_held(request)
+
         self._count(file, "request_count")
-        record = None
-        if self._record is not None and file.resource.path == ROBOTS_TXT:
-            record = partial(self._record_exchange, file)
-        max_wait = deadline - self._clock.monotonic() - left
-        response = await self._downloader.send(request, permit, left, max_wait, record)
+        headers = request.headers
+        validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
+        started = self._clock.monotonic()
+        download = Download(file, request.url, self._clock, started, record, validators)
+        request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
+        if self._settings.connections is None:  # else it would wait for a connection there
+            self._engine.exclude(request)
+        if not self._is_connected:
+            self._is_connected = True
+            for handler, signal in HANDLERS:
+                self._crawler.signals.connect(handler, signal=signal)
+        self._downloads += 1
+        try:
+            sent = engine.download_async(request)
+            response = await run_within(seconds, max_wait, sent, self._clock, permit, is_waiting)
+        except StopDownload as stop:  # another component stopped it, as a failure
+            if stop.response is None:
+                raise
+            response = stop.response
+        finally:
+            self._downloads -= 1
+            self._engine.include(request)
+            self._frontier.finish(request)
+            request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
+        if "download_stopped" in response.flags:
+            # The connection is about to close. A page that reused it would be sent twice.
+            await self._clock.sleep(0)
+        download.end(response)
         self._count(file, "response_count")
         self._count(file, f"response_status_count/{response.status}")
-        return response
+        return download
 
-    def _record_exchange(self, file: OriginFile[Any], exchange: Exchange) -> None:
-        assert self._record is not None
-        copy = file.copy if exchange.conditional else None
-        digest = copy.sha256 if copy is not None else None
-        self._record(exchange._replace(origin=file.key, copy_sha256=digest))
-
-    def _count(self, file: OriginFile[Any], stat: str) -> None:
+    def _count(self, file: OriginFile, stat: str) -> None:
         self._stats.inc_value(f"{file.resource.stats}/{stat}")
 
-    def _event(self, file: OriginFile[Any], response: Download) -> FetchResult | None:
+    def _event(self, file: OriginFile, response: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect to follow."""
         policy = status_policy(self._settings, file)
         mark = response.header("cf-mitigated")
@@ -364,7 +419,7 @@ class Fetcher:
         expires_at = self._expires_at(response.cache_headers(), default)
         return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
 
-    def _rules(self, file: OriginFile[Any], response: Download, body: bytes) -> FetchResult:
+    def _rules(self, file: OriginFile, response: Download, body: bytes) -> FetchResult:
         cache_headers = response.cache_headers()
         text = file_of(body)
         if text is not body:
@@ -402,13 +457,13 @@ class Fetcher:
         found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
         return found._replace(status=None)
 
-    def _disallowed(self, file: OriginFile[Any], url: str) -> FetchResult:
+    def _disallowed(self, file: OriginFile, url: str) -> FetchResult:
         """Return the result if a robots.txt disallows a file. No request is sent."""
         self._count(file, "disallowed")
         expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
         return Unavailable(url, expires_at, from_cache=True)
 
-    def _failed(self, file: OriginFile[Any], error: BaseException, url: str) -> FetchResult:
+    def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
             return Cancelled()
         if isinstance(error, IgnoreRequest):
@@ -444,7 +499,7 @@ class Fetcher:
         return expires_at - self._clock.step()
 
 
-def status_policy(settings: Settings, file: OriginFile[Any]) -> StatusPolicy:
+def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
     """Return what the settings say about the statuses of a file."""
     return StatusPolicy(
         settings.disallow_statuses,

@@ -41,8 +41,7 @@ class Claim(NamedTuple):
 class Store(Protocol):
     """Entries by origin, and the claims and reservations that crawlers share.
 
-    The origin stands for its robots.txt. An entry for another file of an origin has the URL of the
-    file in place of the origin.
+    The origin stands for its robots.txt.
 
     Every async method may raise :class:`StoreError`, and ends within a time that the store sets. It
     works on each event loop that Scrapy supports.

@@ -109,12 +109,6 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
     ]
 
 
-# HttpProxyMiddleware
-
-
-# HttpCacheMiddleware
-
-
 # The engine: pausing, closing, its own downloads
 
 

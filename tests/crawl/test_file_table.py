@@ -8,7 +8,6 @@ import pytest
 
 from scrapy_rep.crawl import file_table
 from scrapy_rep.crawl.file_table import FileTable
-from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import CopyInfo, Rules
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
@@ -39,11 +38,11 @@ def limits(monkeypatch: pytest.MonkeyPatch) -> Any:
     return set_limits
 
 
-class Table(FileTable[Origin]):
+class Table(FileTable):
     """A table with the files that are in use."""
 
     def __init__(self, most: int, in_use: set[str]) -> None:
-        super().__init__(most, Origin)
+        super().__init__(most)
         self.in_use = in_use.__contains__
 
     def evict_all(self, reserve: int = 0) -> None:
@@ -120,9 +119,6 @@ def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -
     in_use.update(table)
     add(table, "x", "y", "z")
     assert in_use < set(table)
-
-
-# Work that a site can cause
 
 
 # In a crawl

@@ -103,13 +103,6 @@ async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
         assert other.robots_fetches == 1
 
 
-async def test_a_page_does_not_wait_for_the_delay_of_its_final_host(web: Web, crawl: Crawl) -> None:
-    other = web.site("User-agent: *\nCrawl-delay: 200\n", host="127.0.0.2")
-    site = web.site(RULES, {"/moved": redirect(other.url("/a"))})
-    outcome = await crawl(site.urls("/moved"), {**DROP, "CLOSESPIDER_TIMEOUT": 30})
-    assert list(outcome.responses) == other.urls("/a")
-
-
 async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
     web: Web, crawl: Crawl
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import tracemalloc
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -140,17 +139,3 @@ async def test_a_handler_that_sends_no_signals(
         assert isinstance(far, Response)
         assert len(far.body) <= 2 * SIZE_LIMIT
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
-
-
-async def test_a_handler_that_sends_no_signals_takes_little_memory(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = "http://silent.example"
-    monkeypatch.setattr(Silent, "answers", {root + "/robots.txt": (BOMB, "gzip")}, raising=False)
-    tracemalloc.start()
-    try:
-        await crawl([root + "/public"], {"DOWNLOAD_HANDLERS": {"http": Silent}})
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 20 << 20

@@ -95,7 +95,7 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
         (
             delayed(60),
             {"REP_MAX_DELAY": 0.1},
-            "Crawl-delay: 60. Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY.",
+            "Crawl-delay: 60. Requests to its host are at least 0.1 s apart now.",
         ),
         (
             f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
@@ -103,9 +103,7 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
             {"REP_MAX_DELAY": 0.1},
             "Crawl-delay: 60, Request-rate: 1/9s, "
             "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
-            "Visit-time: 00:00 to 24:00 UTC. "
-            "Applied: 0.1 s between two requests, the maximum in REP_MAX_DELAY; "
-            "requests wait up to 300 s (REP_MAX_WAIT) for the Visit-time, or are dropped.",
+            "Visit-time: 00:00 to 24:00 UTC. Requests to its host are at least 0.1 s apart now.",
         ),
         (delayed(60), {"REP_OBEY_RATE_LIMITS": False}, None),
     ],

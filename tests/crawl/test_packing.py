@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.crawl.file_table import pack, unpack
-from scrapy_rep.crawl.tdm_files import TdmFile
-from scrapy_rep.origin import Origin, State, UnreachablePolicy
+from scrapy_rep.origin import Origin, State, Tdm, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
     Cancelled,
@@ -29,7 +28,6 @@ from testing import generated
 from testing.generated import questions
 
 if TYPE_CHECKING:
-    from scrapy_rep.origin import OriginFile
     from scrapy_rep.protocol.access import FetchResult
 
 KEY = "https://www.example.com"
@@ -37,11 +35,6 @@ URL = f"{KEY}/robots.txt"
 T = 1_700_000_000.123
 POLICY = UnreachablePolicy()
 ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 5\nSitemap: /map.xml\n"
-
-
-def packed_and_unpacked(file: Any) -> Any:
-    """Return a new file with what the compact form of a file holds."""
-    return unpack(pack(file), type(file))
 
 
 def origin_after(*events: FetchResult, now: float = T) -> Origin:
@@ -97,7 +90,7 @@ def _check(body: bytes, *, strict: bool) -> None:
     asked = [*questions("a", body[:5000], 5), ("examplebot", "/last"), ("*", "/a")]
     assert origin.robots is not None
     expected = facts(origin.robots, asked)
-    unpacked = packed_and_unpacked(origin)
+    unpacked = unpack(pack(origin))
     assert unpacked.robots == origin.robots
     assert facts(unpacked.robots, asked) == expected
     assert [unpacked.verdict(KEY + "/a", ("x",), T, POLICY)] == [
@@ -122,24 +115,25 @@ def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
     origin = origin_after(*history)
     origin.redirects = (f"{KEY}/first",)
     origin.answered_at, origin.last_request = -inf, 12.5
-    origin.from_store = origin.reported_drops = origin.is_pace_reported = True
+    origin.from_store = origin.is_pace_reported = True
     origin.reported_pace = "Crawl-delay: 5"
-    unpacked = packed_and_unpacked(origin)
+    unpacked = unpack(pack(origin))
     assert _values(unpacked) == _values(origin)
     assert type(unpacked.state) is State
     assert unpacked.copy is None or type(unpacked.copy) is CopyInfo
 
 
-def _values(file: OriginFile[Any]) -> dict[str, object]:
-    return {each.name: getattr(file, each.name) for each in fields(file)}
+def _values(origin: Origin) -> dict[str, object]:
+    return {each.name: getattr(origin, each.name) for each in fields(origin)}
 
 
 def test_a_tdm_file() -> None:
     body = b'[{"location": "/*.jpg", "tdm-reservation": 1, "tdm-policy": "/p"}, {"location": 1}]'
-    file = TdmFile(KEY)
-    file.start_fetch(T)
-    file.apply(Rules(TdmRep.parse(body), 200, CopyInfo(URL), T + 600, body), T)
-    unpacked = packed_and_unpacked(file)
-    assert unpacked.content.rule("/cat.jpg") == file.content.rule("/cat.jpg")  # type: ignore[union-attr]
-    assert unpacked.content.rule("/cat.png") is None
-    assert unpacked.content.problem == "1 of its rules are unreadable"
+    origin, content = Origin(KEY), TdmRep.parse(body)
+    origin.tdm = Tdm(content, len(body), T)
+    unpacked = unpack(pack(origin))
+    assert unpacked.tdm is not None
+    assert unpacked.tdm.content is not None
+    assert unpacked.tdm.content.rule("/cat.jpg") == content.rule("/cat.jpg") is not None
+    assert unpacked.tdm.content.rule("/cat.png") is None
+    assert unpacked.tdm.content.problem == "1 of its rules are unreadable"

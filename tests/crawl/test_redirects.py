@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
-from scrapy.resolver import CachingHostnameResolver, CachingThreadedResolver, dnscache
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
@@ -22,8 +21,6 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from scrapy_rep.fetch.redirects import addresses_of
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import redirect, text
-
-from .conftest import Visitor, make_crawler
 
 if TYPE_CHECKING:
     import asyncio
@@ -328,44 +325,6 @@ async def test_a_location_that_is_too_long_is_refused(web: Web, crawl: Crawl) ->
 # The resolver
 
 
-async def test_addresses_of(names: Resolve) -> None:
-    names["a.example"] = ["1.2.3.4", "10.0.0.1"]
-    names["b.example"] = []
-    assert await addresses_of("a.example", 5) == (
-        ip_address("1.2.3.4"),
-        ip_address("10.0.0.1"),
-    )
-    assert await addresses_of("b.example", 5) == ()
-    assert await addresses_of("no..host", 5) == ()
-    assert set(await addresses_of("localhost", 5)) <= {ip_address("127.0.0.1"), ip_address("::1")}
-
-
 async def test_a_resolver_that_does_not_answer_gives_no_addresses(names: Resolve) -> None:
     names["late.example"] = ["never"]
     assert await addresses_of("late.example", 0.05) == ()
-
-
-@pytest.mark.parametrize("resolver", [CachingThreadedResolver, CachingHostnameResolver])
-async def test_addresses_come_from_the_dns_cache_of_scrapy(
-    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, resolver: Any
-) -> None:
-    """A connection uses the same cache, so the name cannot resolve to another address for it."""
-    if not is_reactor_installed():
-        pytest.skip("Scrapy has no resolver without a reactor")
-
-    from twisted.internet import reactor
-
-    installed: Any = reactor.nameResolver
-    cached: Any = PUBLIC
-    if resolver is CachingHostnameResolver:
-        cached = [IPv4Address("TCP", PUBLIC, 80), IPv6Address("TCP", "::1", 80)]
-    monkeypatch.setattr(dnscache, "limit", 10)
-    monkeypatch.setitem(dnscache, "cached.example", cached)
-    try:
-        resolver.from_crawler(make_crawler(Visitor), reactor).install_on_reactor()
-        found = await addresses_of("cached.example", 5)
-        assert [str(address) for address in found] == [PUBLIC, "::1"][: len(found)]
-        assert found
-        assert await addresses_of("no..host", 5) == ()
-    finally:
-        reactor.installNameResolver(installed)

@@ -139,15 +139,10 @@ async def test_a_file_that_states_nothing(
 
 async def test_a_disallowed_file_is_not_fetched(web: Web, crawl: Crawl) -> None:
     site = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
-    settings = {**ON, "REP_STORE": "memory://tdm-disallowed"}
-    outcome = await crawl(site.urls("/1", "/2"), settings)
+    outcome = await crawl(site.urls("/1", "/2"), ON)
     assert TDM not in site.paths
     assert stated(outcome) == dict.fromkeys(["/1", "/2"], (None, None))
     assert outcome.stats["robotstxt/tdmrep/disallowed"] == 1
-    # Nothing is stored: the robots.txt may allow it to another crawler.
-    site.pages["/robots.txt"] = text("")
-    outcome = await crawl(site.urls("/1"), {**ON, "REP_STORE": "memory://tdm-other"})
-    assert site.paths.count(TDM) == 1
 
 
 async def test_a_local_rule_disallows_the_file(web: Web, crawl: Crawl, tmp_path: Path) -> None:
@@ -218,13 +213,3 @@ async def test_the_delay_of_the_site_applies(web: Web, crawl: Crawl) -> None:
     assert sorted(site.paths[1:]) == [TDM, "/1", "/2"]
     assert min(gaps(site)) > 0.28
     assert stated(outcome) == dict.fromkeys(["/1", "/2"], (True, POLICY))
-
-
-async def test_a_second_crawl_fetches_none(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep())
-    for number in "12":
-        outcome = await crawl(site.urls(f"/{number}"), {**ON, "REP_STORE": "memory://tdm-second"})
-        assert stated(outcome) == {f"/{number}": (True, POLICY)}
-    assert sorted(site.paths) == sorted(["/robots.txt", TDM, "/1", "/2"])
-    assert outcome.stats["robotstxt/tdmrep/store/hit_count"] == 1
-    assert outcome.stats["robotstxt/store/hit_count"] == 1

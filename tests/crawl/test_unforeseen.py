@@ -14,7 +14,6 @@ from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.origin import Origin
-from scrapy_rep.stores.sqlite import MemoryStore
 from testing.web import Page, redirect
 
 from .conftest import HAS_VERBATIM_URL, Closer
@@ -97,33 +96,6 @@ async def test_a_host_that_is_no_host_ends_the_crawl(web: Web, crawl: Crawl) -> 
     hostile = Request("http://[fe80::1%25é]/", meta={"verbatim_url": True}, dont_filter=True)
     await crawl([hostile, *site.urls("/a")])
     assert site.paths == ["/robots.txt", "/a"]
-
-
-METHODS = ("get", "put", "claim", "renew", "release", "reserve_host", "release_host", "close")
-
-
-@pytest.mark.parametrize("error", [ValueError, TypeError])
-async def test_a_store_that_raises_anything_fails_over(
-    error: type[Exception], web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Store(MemoryStore):
-        def __init__(self, ttl: float) -> None:
-            super().__init__(ttl=ttl)
-
-    for method in METHODS:
-        setattr(Store, method, fails(error))
-    site = web.site(RULES)
-    outcome = await crawl(site.urls(*PATHS), {"REP_STORE": Store})
-    assert set(outcome.responses) == set(site.urls("/a", "/b"))
-    assert site.paths.count("/robots.txt") == 1
-    assert our_errors(caplog) == []
-    (warning,) = (
-        each
-        for each in caplog.records
-        if "does not work" in each.getMessage() and each.levelno == logging.WARNING
-    )
-    assert f"{error.__name__}: unforeseen" in warning.getMessage()
-    assert warning.exc_info, "with a traceback, to mend the store"
 
 
 @pytest.mark.each_loop

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.fetch.addresses import is_local_name, is_public, literal_address, plain_address
+from scrapy_rep.fetch.redirects import is_local_name, is_public, literal_address, plain_address
 
 NOT_PUBLIC = (
     "0.0.0.0",  # unspecified

@@ -12,7 +12,7 @@ from twisted.internet import error
 from twisted.python.failure import Failure
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 
-from scrapy_rep.fetch.failures import MAX_LENGTH, in_words, raised_by
+from scrapy_rep.fetch.downloader import MAX_LENGTH, in_words, raised_by
 
 REFUSED = "the connection was refused"
 CLOSED = "the connection was closed before the response was complete"
