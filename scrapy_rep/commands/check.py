@@ -23,7 +23,7 @@ from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
-from .explain import MAX_URL, Check, brief, explain, explanation, reason_text, refusals
+from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
 from .output import CommandError, ExitCode, exit_code, json_line, reading
 from .sources import (
     FORMATS,
@@ -404,7 +404,7 @@ def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchR
 def _why(record: Check) -> str:
     if record.allowed is None:
         return "not known"
-    refused = [str(each) for each in record.refused or ()]
+    refused = [printable(each, MAX_LENGTH) for each in record.refused or ()]
     parts = refused if record.allowed and refused else [reason_text(record), *refused]
     if record.since:
         parts.append(f"since {time_text(record.since)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -58,13 +59,6 @@ class Rule(Struct, kw_only=True):
         return str(ProtocolRule(self.allow, self.pattern, self.line))
 
 
-class Line(Struct):
-    """A line of a robots.txt."""
-
-    line: int
-    text: str
-
-
 class Usage(Struct):
     """What follows for the use of a URL's content, and the statements from which it does."""
 
@@ -102,37 +96,24 @@ class Answer(Struct, kw_only=True):
         self.rule = rule and Rule(line=rule.line, allow=rule.allow, pattern=rule.pattern)
 
 
-class Refusal(Struct):
-    """A use of the content that a robots.txt refuses, and the line that does."""
-
-    use: str
-    line: int | None = None
-    text: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.use}: {printable(self.text, MAX_LENGTH)}" if self.text else self.use
-
-
 class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``.
 
-    ``refused`` and ``since`` are those of ``--only``. ``since``: the page may not be fetched or
-    used at least since then.
+    ``context``: the lines around the rule, which is marked. ``refused`` and ``since`` are those of
+    ``--only``: each refused use with the line, and since when the page may not be fetched or used.
     """
 
     version: int = 1
     url: str
     agent: str
-    given: str | UnsetType = UNSET
-    origin: str | UnsetType | None = UNSET
-    context: list[Line] | UnsetType = UNSET
+    context: list[str] | UnsetType = UNSET
     other_rules: list[Rule] | UnsetType = UNSET
     other_rules_left_out: int | UnsetType = UNSET
     pace: str | UnsetType = UNSET
     usage: Usage | UnsetType | None = UNSET
     licenses: tuple[str, ...] | UnsetType = UNSET
     robots_txt: Access | UnsetType | None = UNSET
-    refused: list[Refusal] | UnsetType = UNSET
+    refused: list[str] | UnsetType = UNSET
     since: datetime | UnsetType | None = UNSET
 
 
@@ -150,7 +131,6 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     ``policy`` is None for a URL without a robots.txt, or if it is not known.
     """
     record = brief(target, agent, verdict)
-    record.given, record.origin = target.given, target.origin
     record.context, record.other_rules, record.other_rules_left_out = [], [], 0
     record.pace, record.usage, record.licenses = "", None, ()
     record.robots_txt = None if policy is None else policy.access
@@ -175,8 +155,11 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     return record
 
 
-def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> list[Refusal]:
-    """Return which of some uses a robots.txt refuses for a URL. No uses stand for all of them."""
+def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> list[str]:
+    """Return which of some uses a robots.txt refuses for a URL, each with the line that does.
+
+    No uses stand for all of them.
+    """
     robots = policy.robots
     group = None if robots is None else agent.group(robots)
     if robots is None or (group is None and agent.ignores_unnamed):
@@ -188,22 +171,22 @@ def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> lis
     return [_refusal(policy, robots, url, group, name) for name in names]
 
 
-def _refusal(policy: Policy, robots: RobotsTxt, url: str, group: str | None, name: str) -> Refusal:
+def _refusal(policy: Policy, robots: RobotsTxt, url: str, group: str | None, name: str) -> str:
     use = use_of(name)
     lines = _refusing_lines(policy.text, (group or "").encode(), use)
-    for number in matching((pattern for _, pattern, *_ in lines), path_of(url)):
-        return Refusal(name, *lines[number][2:])  # of TOO_COMPLEX: the last line
+    for number in matching((pattern for _, pattern, _ in lines), path_of(url)):
+        return f"{name}: {lines[number][-1]}"  # of TOO_COMPLEX: the last line
     for token, verdict in robots.usage_policies(url).items():
         if POLICY_TOKENS[token] == use and verdict.rule and not verdict.allowed:
-            return Refusal(name, verdict.rule.line, str(verdict))
-    return Refusal(name)
+            return f"{name}: {verdict}"
+    return name
 
 
 @lru_cache(maxsize=16)
-def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str, int, str]]:
+def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str, str]]:
     """Return the records for a group, and above all groups, that refuse a use for some path.
 
-    Each with the length of its pattern, the longest first, its pattern, its line and its text.
+    Each with the length of its pattern, the longest first, its pattern and its text.
     """
     found = []
     parsers = {row.field: row.parse for row in USAGE}
@@ -215,8 +198,8 @@ def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str,
         (pattern, length), stated = parsed
         if evaluated([stated]).get(use) is False:
             shown = f"line {line}, {field.decode().title()}: {line_text(value)}"
-            found.append((-length, pattern, line, shown))
-    return sorted(found)
+            found.append((-length, pattern, shown))
+    return sorted(found, key=itemgetter(0, 1))
 
 
 def _tokens(group: str | None) -> tuple[str, ...]:
@@ -256,12 +239,16 @@ def stated_text(values: Mapping[str, bool | str]) -> str:
     return printable(", ".join(parts))
 
 
-def _context(text: bytes, line: int) -> list[Line]:
-    """Return the lines of a file around one of them."""
+def _context(text: bytes, line: int) -> list[str]:
+    """Return the lines of a file around one of them, which is marked."""
     lines = text[1:].removesuffix(b"\n").split(b"\n")
     first = max(line - CONTEXT_LINES, 1)
-    shown = lines[first - 1 : line + CONTEXT_LINES]
-    return [Line(number, line_text(each)) for number, each in enumerate(shown, first)]
+    shown = dict(enumerate(lines[first - 1 : line + CONTEXT_LINES], first))
+    width = len(str(max(shown, default=0)))
+    return [
+        f"{'>' if number == line else ' '} {number:>{width}} {line_text(each)}"
+        for number, each in shown.items()
+    ]
 
 
 # Texts
@@ -297,12 +284,9 @@ def explanation(record: Check) -> Iterator[RenderableType]:
 
 def context_lines(record: Any) -> Iterator[Text]:
     """Yield the lines of a file around the rule that decides."""
-    width = len(str(record.context[-1].line))
     for line in record.context:
-        is_rule = line.line == record.rule.line
-        text = Text(f"{'>' if is_rule else ' '} {line.line:>{width}} ", style="dim")
-        style = f"bold {STYLES[record.rule.allow]}" if is_rule else "not dim"
-        yield text.append(printable(line.text, 160), style=style)
+        style = f"bold {STYLES[record.rule.allow]}" if line.startswith(">") else ""
+        yield Text(printable(line, 170), style=style)
 
 
 def _rows(record: Any) -> Iterator[Row]:

@@ -48,10 +48,7 @@ async def test_how_a_robots_txt_was_had(web: Web, cli: Cli) -> None:
     assert access["final_url"] == good.url("/robots.txt")
     assert (access["status"], access["source"], access["state"]) == (200, "site", "rules")
     assert access["fetched_at"] < access["expires_at"]
-    assert records[0]["context"] == [
-        {"line": 1, "text": "User-agent: *"},
-        {"line": 2, "text": "Disallow: /x"},
-    ]
+    assert records[0]["context"] == ["  1 User-agent: *", "> 2 Disallow: /x"]
     assert first.paths == second.paths == good.paths == ["/robots.txt"]  # never the page itself
 
 
