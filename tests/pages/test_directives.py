@@ -337,28 +337,6 @@ FREE = {"tdm_reservation": False}
 
 
 @pytest.mark.parametrize(
-    ("headers", "metas", "expected"),
-    [
-        ({"tdm-reservation": "1"}, {}, RESERVED),
-        ({"tdm-reservation": " 0 "}, {}, FREE),
-        ({"tdm-reservation": "yes"}, {}, {}),  # only 0 and 1 count
-        ({}, {"tdm-reservation": "1"}, RESERVED),
-        ({}, {"TDM-Reservation": "0"}, FREE),
-        ({"tdm-reservation": "1"}, {"tdm-reservation": "0"}, FREE),  # the page over the header
-        ({"tdm-reservation": "0"}, {"tdm-reservation": "1"}, RESERVED),
-        ({"tdm-reservation": "1"}, {"tdm-reservation": "no"}, RESERVED),
-        ({"tdm-policy": "/h"}, {"tdm-reservation": "1"}, {**RESERVED, "tdm_policy": "/h"}),
-        ({"tdm-policy": "/h"}, {"tdm-policy": "/p"}, {"tdm_policy": "/p"}),
-    ],
-)
-def test_tdm_the_page_over_the_header(
-    headers: dict[str, str], metas: dict[str, str], expected: dict[str, Any]
-) -> None:
-    html = "".join(f'<meta name="{name}" content="{content}">' for name, content in metas.items())
-    assert stated_by(of_page(html, *headers.items())) == expected
-
-
-@pytest.mark.parametrize(
     ("headers", "html", "rule", "expected"),
     [
         ({}, "", TdmRule("/", True), RESERVED),
@@ -422,12 +400,6 @@ ROBOTS_TAG = "robots-tag"
 )  # fmt: skip
 def test_repext_a_line_of_robots_tag(line: str, expected: dict[str, Any]) -> None:
     assert stated_by(of_headers((ROBOTS_TAG, line))) == expected
-
-
-def test_repext_both_headers_and_the_page_are_merged() -> None:
-    headers = [(ROBOTS_TAG, "*;noindex"), (ROBOTS_TAG, "mybot;noarchive"), (TAG, "nofollow")]
-    directives = of_page(b"<meta name=mybot content=noml>", *headers)
-    assert stated_by(directives) == {**BOTH, **NOARCHIVE, "noml": True}
 
 
 # Licenses (RSL 1.0)

@@ -58,15 +58,6 @@ def test_attacks_have_the_same_verdict_every_time(name: str) -> None:
         assert not (first.allowed and first.reason is Reason.TOO_COMPLEX)
 
 
-def test_a_url_is_disallowed_if_its_rules_are_too_complex_unless_all_allow() -> None:
-    for name, allowed in {"permutations": False, "permutations that allow": True}.items():
-        attack = ATTACKS[name]
-        verdict = RobotsTxt.parse(attack.body).verdict(attack.url(2048), "a")
-        reason = Reason.RULES if allowed else Reason.TOO_COMPLEX
-        assert verdict == (allowed, reason, None, "*", None)
-        assert str(verdict) == ("no rule matches" if allowed else str(reason))
-
-
 def test_a_first_question_that_takes_too_many_steps_is_asked_of_the_index() -> None:
     rules = b"".join(b"Disallow: /*%sb\n" % (b"a" * length) for length in range(104, 120))
     robots = RobotsTxt.parse(ALL + rules)

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.lint import Code, Correction, Finding, Severity, fix, lint
+from scrapy_rep.protocol.lint import Code, Correction, fix, lint
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import AIPREF_EARLIER
 
@@ -215,20 +215,6 @@ def test_findings_are_in_the_order_of_the_file() -> None:
 )
 def test_files_without_findings(robots_txt: str) -> None:
     assert lint(robots_txt.encode()) == []
-
-
-def test_octets_that_are_not_utf_8() -> None:
-    assert lint(b"User-agent: *\nDisallow: /\xe9") == [
-        Finding(
-            2,
-            Severity.WARNING,
-            "a byte that is not UTF-8",
-            "save the file as UTF-8",
-            Code.NOT_UTF_8,
-            column=12,
-            end_column=13,
-        )
-    ]
 
 
 @pytest.mark.parametrize(("end", "line"), [(b"\n", 39), (b"x", 38)])

@@ -239,11 +239,6 @@ def test_other_schemes(url: str, others: tuple[str, ...]) -> None:
     assert other_paths(url) == others
 
 
-def test_a_text_that_is_no_url() -> None:
-    with pytest.raises(ValueError, match="neither"):
-        other_paths("a;")
-
-
 def http_1(url: str) -> str:
     """As Scrapy's handler for HTTP/1.1 does."""
     path: bytes = URI.fromBytes(urldefrag(url)[0].encode("ascii")).originForm

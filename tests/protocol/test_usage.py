@@ -298,22 +298,6 @@ def test_the_rules_of_a_policy_token_grant_and_refuse_its_use(
     assert evaluated(statement for _, statement in found) == stated
 
 
-@pytest.mark.parametrize(
-    "group", ["__usage_search", "__usage_", "__usage-ai-training", "usage_ai-training", "*"]
-)
-def test_another_token_states_nothing(group: str) -> None:
-    robots = RobotsTxt.parse(f"User-agent: {group}\nDisallow: /\n".encode())
-    assert not robots.has_usage
-    assert robots.usage_policies("/") == {}
-
-
-def test_a_policy_token_is_read_as_any_other_token() -> None:
-    text = b"User-agent: a\nUser-agent: __Usage_AI-Training/1\nDisallow: /a\n" * 2
-    assert list(RobotsTxt.parse(text).usage_policies("/a")) == ["__usage_ai-training"]
-    nothing = RobotsTxt.parse(b"User-agent: __usage_ai-training\nDisallow:\n")
-    assert nothing.usage_policies("/") == {}
-
-
 def test_no_crawler_has_a_policy_token() -> None:
     text = b"User-agent: __usage_ai-training\nDisallow: /\n"
     for user_agent in ("__usage_ai-training", "__usage_ai-training/1.0 (+https://a)", "mybot"):
