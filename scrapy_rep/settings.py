@@ -259,6 +259,8 @@ class Settings:
     """Whether scrapy-zyte-api downloads every request."""
     page_agent: str | bytes | None = None
     """The User-Agent header of requests that do not set one."""
+    unknown: list[tuple[str, str | None]] = field(default_factory=list)
+    """What :func:`unknown_names` returns."""
     has_default_agent: bool = False
     """Whether the product token is that of Scrapy itself, because no setting names the crawler."""
 
@@ -289,6 +291,7 @@ class Settings:
             http_cache_only=_flag(settings, "HTTPCACHE_IGNORE_MISSING"),
             zyte_api_transparent_mode=_flag(settings, "ZYTE_API_TRANSPARENT_MODE"),
             page_agent=agent,
+            unknown=unknown_names(settings),
             has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
         )
 
@@ -331,11 +334,6 @@ def _plain(value: object) -> object:
         case frozenset():
             return sorted(value)
     return value
-
-
-def unknown_settings(crawler: Crawler) -> list[tuple[str, str | None]]:
-    """Return what :func:`unknown_names` does, for the settings of a crawl."""
-    return unknown_names(crawler.settings)
 
 
 def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:

@@ -14,7 +14,6 @@ from .known_crawlers import operator_of
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
-from .settings import unknown_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +76,9 @@ def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     """Warn about settings that are probably mistakes, once each."""
-    warn_about_unknown_settings(crawler)
+    for name, similar in settings.unknown:
+        hint = f" Did you mean {similar}?" if similar else ""
+        _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
     for name in settings.intended_uses:
         if (nearest := nearest_use(name)) != name:
             hint = f" Did you mean {nearest}?" if nearest else ""
@@ -93,7 +94,9 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
             "follows the rules for Scrapy. Set USER_AGENT to the name of your crawler and an "
             "address where its owner can be reached.",
         )
-    known = known_crawler(settings)
+    # Unless ROBOTSTXT_USER_AGENT says that this crawl is the well-known crawler.
+    tokens = set(product_tokens(settings.page_agent or ""))
+    known = operator_of(tokens - set(product_tokens(settings.robots_agent or "")))
     if known is not None:
         name, operator = known
         _warn(
@@ -109,22 +112,6 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
             "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
             "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
         )
-
-
-def known_crawler(settings: Settings) -> tuple[str, str] | None:
-    """Return the name and the operator of the well-known crawler that a crawl calls itself.
-
-    None if there is none, or if ROBOTSTXT_USER_AGENT says that this crawl is it.
-    """
-    tokens = set(product_tokens(settings.page_agent or ""))
-    return operator_of(tokens - set(product_tokens(settings.robots_agent or "")))
-
-
-def warn_about_unknown_settings(crawler: Crawler) -> None:
-    """Warn about settings that have a prefix of robots.txt settings but do not exist."""
-    for name, similar in unknown_settings(crawler):
-        hint = f" Did you mean {similar}?" if similar else ""
-        _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
 
 
 def _warn(crawler: Crawler, message: str) -> None:

@@ -358,19 +358,14 @@ ELSEWHERE = "https://b.example/robots.txt"
 @pytest.mark.parametrize(
     ("history", "line"),
     [
-        ([], "unknown"),
-        ([rules(T)], "rules"),
         ([rules(T, url=ELSEWHERE)], f"rules, from {ELSEWHERE}"),
-        ([missing(T)], "status 404: no rules"),
         ([missing(T, disallow=True)], "status 404: everything is disallowed"),
         ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
         ([DOWN], "unreachable: status 503"),
-        ([rules(T), DOWN], "rules of the last copy (status 503)"),
         (
             [rules(T, url=ELSEWHERE), DOWN],
             f"rules of the last copy (status 503), from {ELSEWHERE}",
         ),
-        ([rules(T), Unreachable("reset", None, ELSEWHERE)], "rules of the last copy (reset)"),
     ],
 )
 def test_summary(history: list[FetchResult], line: str) -> None:

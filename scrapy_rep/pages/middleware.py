@@ -31,7 +31,7 @@ from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
 from ..settings import read_settings
-from ..startup import abort_on_setting_error, warn_about_unknown_settings
+from ..startup import abort_on_setting_error
 from .directives import (
     HEADERS,
     LICENSE,
@@ -204,8 +204,6 @@ class PageDirectivesMiddleware:
         self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if self._robots is not None:
             self._events = self._robots.events
-        else:
-            warn_about_unknown_settings(self._crawler)  # the other middleware would
 
     def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""

@@ -27,18 +27,10 @@ ERROR_LIFETIME = 3600
 #   cache-directive = token [ "=" ( token / quoted-string ) ]
 #
 # The time is linear in the length of a value: no part of a match can be given to another part.
-_PART = re.compile(
-    r"""
-    (?: [^,"]
-      | " (?: [^"\\] | \\. )* "?       # a quoted string, whose end may be missing
-    )+
-    """,
-    re.VERBOSE,
-)
 _DIRECTIVE = re.compile(
     r"""
-    \s* ( [^\s=;"]+ ) \s*
-    (?: = \s* ( " [^"]* "? | [^\s;]* ) )?
+    ( [^\s=;,"]+ ) \s*
+    (?: = \s* ( " (?: [^"\\] | \\. )* "? | [^\s;,]* ) )?   # the end of a string may be missing
     """,
     re.VERBOSE,
 )
@@ -103,12 +95,9 @@ def _age(headers: CacheHeaders, response_time: float) -> float:
 
 def _directives(cache_control: str) -> dict[str, list[str | None]]:
     found: dict[str, list[str | None]] = {}
-    for part in _PART.findall(cache_control):
-        directive = _DIRECTIVE.match(part)
-        if directive:
-            # no-cache="field" is about some fields, not the whole response (RFC 9111 §5.2.2.4).
-            value = (directive[2] or "").strip('"')
-            found.setdefault(directive[1].lower(), []).append(value or None)
+    for name, value in _DIRECTIVE.findall(cache_control):
+        # no-cache="field" is about some fields, not the whole response (RFC 9111 §5.2.2.4).
+        found.setdefault(name.lower(), []).append(value.strip('"') or None)
     return found
 
 

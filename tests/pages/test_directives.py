@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from typing import Any
@@ -467,13 +466,6 @@ def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
 
 
 # PageDirectives
-
-
-def test_directives_can_be_pickled_but_not_changed() -> None:
-    directives = of_lines("none, max-snippet:5, unavailable_after: 2010-06-25")
-    assert pickle.loads(pickle.dumps(directives)) == directives
-    with pytest.raises(AttributeError):
-        directives.noindex = False  # type: ignore[misc]
 
 
 # Hostile headers and pages
