@@ -116,28 +116,30 @@ def lint_tool(
             if not is_file(name) or name == STANDARD_INPUT:
                 raise CommandError(f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
-    found: list[tuple[str, Finding, str]] = []
-    unknown = changes = False
+    codes = [code.code for code in chosen_codes(selected, ignored)]
+    found: list[Finding] = []
+    unknown = matters = False
     for name, body in _bodies(_files(names), context):
         if body is None:
             unknown = True
             continue
-        if fixes or diff:
-            codes = [code.code for code in chosen_codes(selected, ignored)]
-            fixed = fix(body, codes, unsafe=unsafe)
-            if diff:
-                changes = _show_changes(name, body, fixed, context) or changes
-                continue
-            body = _write_fixed(name, body, fixed, context)
-        findings = lint(body, select=selected, ignore=ignored, crawlers=crawlers)
-        lines = Source(body).written if findings else []
-        found += [(name, one, _line_text(lines, one.line)) for one in findings]
-    if not diff:
-        _write(found, context, quiet=quiet)
+        fixed = fix(body, codes, unsafe=unsafe) if fixes or diff else body
+        if diff:
+            matters |= _show_changes(name, body, fixed, context)
+            continue
+        if fixed != body:
+            with writing(name):
+                write_atomically(Path(name), fixed)
+            context.output.note(f"{name} is corrected")
+        findings = lint(fixed, select=selected, ignore=ignored, crawlers=crawlers)
+        _write(name, fixed, findings, context, quiet=quiet)
+        found += findings
+    if found and not quiet and not context.output.as_json:
+        _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
-    matters = any(finding.severity is not Severity.INFO for _, finding, _ in found)
-    return ExitCode.FOUND if matters or changes else ExitCode.OK
+    matters |= any(finding.severity is not Severity.INFO for finding in found)
+    return ExitCode.FOUND if matters else ExitCode.OK
 
 
 @tool(
@@ -221,18 +223,10 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
             yield access.url, policy.text[1:] if policy.body is None else policy.body
 
 
-def _write_fixed(name: str, body: bytes, fixed: bytes, context: Context) -> bytes:
-    if fixed != body:
-        with writing(name):
-            write_atomically(Path(name), fixed)
-        context.output.note(f"{name} is corrected")
-    return fixed
-
-
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:
     """Write the difference of two texts, escaped. Return whether there is one."""
     before, after = (
-        [printable(_text(line), _MAX_NAME) for line in Source(text).written]
+        [printable(line.decode("utf-8", "replace"), _MAX_NAME) for line in Source(text).written]
         for text in (body, fixed)
     )
     if body != fixed and before == after:
@@ -243,37 +237,35 @@ def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> boo
     return body != fixed
 
 
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", "replace")
-
-
-def _line_text(lines: Sequence[bytes], number: int) -> str:
-    return _text(lines[number - 1]) if number <= len(lines) else ""
-
-
-def _write(found: list[tuple[str, Finding, str]], context: Context, *, quiet: bool) -> None:
+def _write(
+    name: str, body: bytes, findings: Sequence[Finding], context: Context, *, quiet: bool
+) -> None:
     output = context.output
-    for name, finding, line in found:
+    lines = Source(body).written if findings else []
+    for finding in findings:
         if output.as_json:
             output.record(LintFinding.of(name, finding))
             continue
         style = _STYLES[finding.severity]
-        severity = output.styled(str(finding.severity), style)
-        output.write(f"{to_text(name, finding, severity)}\n")
+        output.write(f"{to_text(name, finding, output.styled(str(finding.severity), style))}\n")
         if not quiet:
-            shown, mark = excerpt(line, finding.column, finding.end_column)
+            line = lines[finding.line - 1] if finding.line <= len(lines) else b""
+            text = line.decode("utf-8", "replace")
+            shown, mark = excerpt(text, finding.column, finding.end_column)
             output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
-    if found and not quiet and not output.as_json:
-        output.flush()
-        corrected = [finding for _, finding, _ in found if finding.correction is not None]
-        safe = sum(finding.is_fixable for finding in corrected)
-        unsafe = len(corrected) - safe
-        parts = [quantity(len(found), "finding")]
-        parts += [f"--fix corrects {safe:,}"] * bool(safe)
-        parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
-        output.note("; ".join(parts))
-        codes = sorted({finding.code.code for _, finding, _ in found})
-        output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+
+
+def _write_notes(found: Sequence[Finding], context: Context) -> None:
+    context.output.flush()
+    corrected = [finding for finding in found if finding.correction is not None]
+    safe = sum(finding.is_fixable for finding in corrected)
+    unsafe = len(corrected) - safe
+    parts = [quantity(len(found), "finding")]
+    parts += [f"--fix corrects {safe:,}"] * bool(safe)
+    parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
+    context.output.note("; ".join(parts))
+    codes = sorted({finding.code.code for finding in found})
+    context.output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:

@@ -249,13 +249,12 @@ def with_http(
     """
     others = {}
     for target in targets:
-        policy = policies.get(target.origin or "")
-        if policy is None or not policy.access.is_unreachable or _SCHEME(target.given):
-            continue
-        host = urlsplit(target.origin or "")
+        policy, host = policies.get(target.origin or ""), urlsplit(target.origin or "")
         name = host.hostname or ""
-        if host.port or name in ("localhost", "::1") or name.startswith("127."):
-            http = [f"http{url.removeprefix('https')}" for url in (target.url, policy.origin or "")]
+        is_expected = host.port or name in ("localhost", "::1") or name.startswith("127.")
+        is_unreachable = policy is not None and policy.access.is_unreachable
+        if is_expected and is_unreachable and not _SCHEME(target.given):
+            http = [f"http{url.removeprefix('https')}" for url in (target.url, target.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
     if others:
         policies |= session.policies({str(other.origin) for other in others.values()})

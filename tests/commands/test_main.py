@@ -14,7 +14,6 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
-from scrapy_rep.commands import main as main_module
 from scrapy_rep.commands.main import TOOLS, console
 from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from scrapy_rep.protocol.access import AccessResult
@@ -197,13 +196,6 @@ def test_without_the_extra_it_says_so() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
-
-
-def test_console_exits_with_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main_module, "main", lambda: 3)
-    with pytest.raises(SystemExit) as raised:
-        console()
-    assert raised.value.code == 3
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:

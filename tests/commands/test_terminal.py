@@ -38,8 +38,8 @@ def in_terminal(*arguments: str, cwd: Path, columns: int = 80) -> tuple[int, str
     os.close(terminal)
     received = b""
     with contextlib.suppress(OSError):  # the other side is closed
-        while True:
-            received += os.read(controller, 65_536)
+        while piece := os.read(controller, 65_536):
+            received += piece
     os.close(controller)
     return process.wait(TIMEOUT), received.decode().replace("\r\n", "\n")
 
