@@ -21,9 +21,7 @@ from warcio.checker import Checker
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports import archive as archive_module
 from scrapy_rep.reports.archive import ArchivedRobotsTxt, ArchiveProblem, read
-from scrapy_rep.settings import Settings
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, redirect, text
@@ -126,15 +124,6 @@ async def test_the_first_record_describes_the_crawl(
     assert values["REP_TIMEOUT"] == 5
     assert "REP_STRICT" not in values
     assert info.headers["WARC-Filename"] == "visitor.warc.gz"
-
-
-def test_no_password_of_a_store_is_archived(settings: dict[str, Any]) -> None:
-    changed = {"REP_STORE": "redis://me:Zk9@127.0.0.1/", "ROBOTSTXT_USER_AGENT": "mybot,other"}
-    read_settings = Settings.read(make_crawler(Visitor, {**settings, **changed}).settings)
-    values = archive_module._info("visitor", read_settings)
-    assert "Zk9" not in str(values)
-    assert "redis://me:***@127.0.0.1/" in values["x-scrapy-rep-settings"]
-    assert values["http-header-user-agent"] == "mybot, other"
 
 
 async def test_every_hop_of_a_redirect_is_archived(

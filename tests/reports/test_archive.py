@@ -210,9 +210,16 @@ async def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
     assert len(list(read(path, print))) == 1
 
 
-def test_a_user_agent_in_bytes() -> None:
-    settings = Settings.read(ScrapySettings({"USER_AGENT": b"b\xfcr/1"}))
-    assert module._info("visitor", settings)["http-header-user-agent"] == "bür/1"
+@pytest.mark.parametrize(
+    ("name", "value", "agent"),
+    [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
+)
+def test_the_settings_of_a_crawl_without_passwords(name: str, value: object, agent: str) -> None:
+    changed = {"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value}
+    values = module._info("visitor", Settings.read(ScrapySettings(changed)))
+    assert values["http-header-user-agent"] == agent
+    assert "Zk9" not in str(values)
+    assert "redis://me:***@127.0.0.1/" in values["x-scrapy-rep-settings"]
 
 
 # Reading
