@@ -110,7 +110,7 @@ def report_of(*logs: SampleLog, **limits: int) -> Report:
     with closing(Database()) as database:
         for made in logs:
             lines = gzip.decompress(made.octets()).splitlines()
-            database.add(made.run, [msgspec.json.decode(line, type=Event) for line in lines])
+            database.add(msgspec.json.decode(line, type=Event) for line in lines)
         return database.report(**limits)
 
 

@@ -41,7 +41,7 @@ from .records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from .records import Run
@@ -91,9 +91,15 @@ def read_reports(
     """
     try:
         with closing(Database()) as database:
-            known: set[str] = set()
             for path in paths:
-                _add(database, path, known, note)
+                damage: list[str] = []
+                run = database.add(_events(path, damage))
+                if run is None:
+                    note(f"{path} is not used: another file has the same run")
+                    continue
+                run.damage = next(iter(damage), run.damage)
+                if run.damage is not None:
+                    note(f"{path} is damaged: {run.damage}. The rest of it is used")
             return database.report()
     except ReportError:
         raise
@@ -102,42 +108,27 @@ def read_reports(
         raise ReportError(f"the events make no report: {error}") from None
 
 
-def _add(
-    database: Database, path: str | Path, known: set[str], note: Callable[[str], object]
-) -> None:
-    damage: list[str] = []
-    events = _events(path, damage)
-    first = next(events, None)
-    if not isinstance(first, RunEvent):
-        raise ReportError(f"cannot read {path}: it is not {EVENT_LOG}")
-    if first.run.id in known:
-        note(f"{path} is not used: another file has the same run")
-        return
-    known.add(first.run.id)
-    run = database.add(first.run, events)
-    run.damage = next(iter(damage), run.damage)
-    if run.damage is not None:
-        note(f"{path} is damaged: {run.damage}. The rest of it is used")
-
-
 def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
     """Yield the events of a file up to the first that cannot be read. ``damage`` then says so.
 
-    Raises ReportError for a file that cannot be read at all.
+    Raises ReportError for a file that cannot be read at all, or does not begin with a run.
     """
     number = 0
     try:
         with gzip.open(path) as file:
             for line in iter(lambda: file.readline(MAX_LINE), b""):
                 event = _decode(line)
+                if number == 0 and not isinstance(event, RunEvent):
+                    break
                 number += 1
                 yield event
+        problem = None
     # ValueError: a line that is not JSON, or a NUL in the path
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
-        if number == 0:
-            problem = getattr(error, "strerror", None) or f"it is not {EVENT_LOG}"
-            raise ReportError(f"cannot read {path}: {problem}") from None
+        problem = getattr(error, "strerror", None)
         damage.append(f"the end after line {number:,} cannot be read")
+    if number == 0:
+        raise ReportError(f"cannot read {path}: {problem or 'it is not ' + EVENT_LOG}")
 
 
 # Computing a report
@@ -175,9 +166,16 @@ class Database:
         """Remove the database."""
         self._sql.close()
 
-    def add(self, run: Run, events: Iterable[Event]) -> Run:
-        """Add the events of one run. Returns the run as it was at its last event."""
-        last = 0.0
+    def add(self, events: Iterator[Event]) -> Run | None:
+        """Add the events of one run, of which it is the first. None if it is known.
+
+        Returns the run as it was at its last event.
+        """
+        first, last = next(events), 0.0
+        assert isinstance(first, RunEvent)
+        run = first.run
+        if any(run.id == each.id for each in self._runs):
+            return None
         rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _TABLES.values()}
         number = len(self._runs)
         self._sql.execute("BEGIN")

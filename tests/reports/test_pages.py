@@ -225,6 +225,10 @@ def test_the_states_in_their_order() -> None:
         ("No robots.txt (404)", "warn"), ("Refused (401, 403)", "warn"), ("Redirect loop", "warn"),
         ("All disallowed", "warn"), ("Unreachable", "bad"), ("Not fetched", "plain"),
     ]  # fmt: skip
+    assert {rect.get("width") for rect in page.xpath("//td[@class='bar']//rect")} == {"10.00"}
+    assert page.xpath("//td[@class='axis']//span/text()") == ["0", "50 %", "100 %"]
+    del report.origins[2:]  # fewer than three are a sentence
+    assert "Unreachable: 1 (50 %); Not fetched: 1 (50 %)." in text_of(report)
 
 
 def test_the_title_says_source_and_date() -> None:
@@ -569,30 +573,6 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
 def test_an_asset_cannot_end_its_element() -> None:
     with pytest.raises(ValueError, match="has an end tag"):
         pages.asset("templates/base.html")
-
-
-BARS = "{% import 'charts.html' as charts %}{{ charts.bars('c', ('A', 'B'), rows, 8) }}"
-ROWS = [
-    {"label": "<a>", "text": "4", "parts": [("sent", 3), ("broken", 1)]},
-    {"label": " ", "text": "0", "parts": [("sent", 0), ("broken", 0)]},
-    {"label": "c", "text": "1", "parts": [("sent", 1)]},
-]
-
-
-def test_bars_are_shares() -> None:
-    made = of(BARS, rows=ROWS)
-    assert re.findall('<rect x="(.*?)" width="(.*?)".*?class="(.*?)"', made) == [
-        ("0.00", "37.50", "sent"),
-        ("37.50", "12.50", "broken"),
-        ("0.00", "12.50", "sent"),
-    ]
-    assert '<th scope="row">&lt;a&gt;</th>' in made
-    assert '<th scope="row">(empty)</th>' in made
-    assert re.findall("<span>(.*?)</span>", made) == ["0", "50 %", "100 %"]
-
-
-def test_fewer_than_three_bars_are_a_sentence() -> None:
-    assert of(BARS, rows=ROWS[:2]).split() == ["<p>&lt;a&gt;:", "4;", "(empty):", "0.</p>"]
 
 
 # Numbers
