@@ -35,6 +35,7 @@ HEADERS = [
     ),
     ("Mozilla/5.0 (compatible;PetalBot;+https://petalsearch.com/bot)", "petalbot"),
     ("Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)", "mj12bot"),
+    ("Mozilla/5.0 (FooBot; bot@example.com)", "foobot"),
     ("Mozilla/5.0 (compatible; Foo Bot (test); +http://x) Gecko/20100101", "foo"),
     ("Mozilla/5.0 (compatible; MSIE 8.0; FooBot/1.0; +http://x)", "foobot"),
     ("Mozilla/5.0 (X11) AppleWebKit/1 (KHTML, like Gecko) Chrome/1 Safari/537.36 MyBot/1", "mybot"),

@@ -66,6 +66,7 @@ def test_the_log_names_the_reason_and_who_gave_it() -> None:
         ("Allow: /", False, "the rules have no disallow line"),
         ("Disallow: /", True, "the rules have no allow line"),
         ("# nothing", True, "the rules have no allow line"),
+        ("Allow: /\n" + "#" * 512_000, True, "nothing is read from here on"),
     ],
 )
 def test_other_lines_are_refused(text: str, allow: bool, message: str) -> None:
