@@ -296,10 +296,8 @@ def _rows(record: Any) -> Iterator[Row]:
         matches = "is the longest rule that matches" if others else "is the only rule that matches"
         why = f"{rule} {matches}"
     yield "Why", why
-    yield (
-        "Crawler",
-        by_group(record.agent, record.group) if record.robots_txt else printable(record.agent),
-    )
+    group = f"by the group for {printable(record.group)}" if record.group else "no group applies"
+    yield "Crawler", f"{printable(record.agent)}, {group}"
     yield from listed(
         "Also matches", list(map(str, others)), MAX_SHOWN_RULES, record.other_rules_left_out
     )
@@ -310,13 +308,3 @@ def _rows(record: Any) -> Iterator[Row]:
     yield from listed("License", record.licenses, 3)
     if record.robots_txt:
         yield from access_rows(record.robots_txt)
-
-
-def by_group(agent: str, group: str | None) -> str:
-    """Return the name of a crawler, and by which group it is judged."""
-    name = "any crawler" if agent == WILDCARD_AGENT else printable(agent)
-    if group is None:
-        return f"{name}: no group applies"
-    if group == "*":
-        return f"{name}, by the group for all other crawlers (*)"
-    return name if name.lower() == group else f"{name}, by the group for {printable(group)}"

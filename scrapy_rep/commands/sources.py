@@ -48,9 +48,6 @@ Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
 FORMS = "a file ('-': standard input), or a site"
 """The forms of a robots.txt, for help texts."""
 
-DEFAULT_SCHEME = "https"
-"""The scheme of a URL that is given without one."""
-
 # "mailto:x", but not "example.com:8080/x".
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
 # How Python reads a byte of an argument or a file that is not UTF-8.
@@ -85,7 +82,7 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
         return Target(given, given, None, in_file)
     given = url = without_credentials(given)
     if not _SCHEME(given):
-        url = f"{DEFAULT_SCHEME}://{given.lstrip('/')}"
+        url = f"https://{given.lstrip('/')}"
     origin = origin_of(url)
     return Target(given, url, origin, origin is not None or not lacks_host(url))
 
@@ -114,12 +111,6 @@ def is_file(name: str) -> bool:
 
 
 # One robots.txt
-
-_SOURCES = {
-    "site": "from the site",
-    "store": "from the store",
-    "http-cache": "from Scrapy's HTTP cache",
-}
 
 
 class Access(Struct, kw_only=True, frozen=True):
@@ -296,7 +287,7 @@ def access_rows(access: Access) -> Iterator[Row]:
     status = f"status {access.status}, " if access.status is not None else ""
     at = f", {time_text(access.fetched_at)}" if access.fetched_at else ""
     state = ", the last good copy" if access.state == "stale-copy" else ""
-    yield "Fetched", f"{status}{_SOURCES[access.source]}{at}{state}"
+    yield "Fetched", f"{status}from the {access.source}{at}{state}"
     if access.final_url not in (None, access.url):
         yield "Redirected to", printable(access.final_url or "")
     if access.failure and access.state == "stale-copy":

@@ -33,7 +33,7 @@ disallowed  /private/page
   6 Content-Signal: ai-train=no
 
 Why           line 4, Disallow: /private/p is the longest rule that matches
-Crawler       mybot, by the group for all other crawlers (*)
+Crawler       mybot, by the group for *
 Also matches  line 2, Disallow: /private
 Pace          Crawl-delay: 5
 Usage         train-ai: refused; Content-Signal: ai-train=no
@@ -118,7 +118,7 @@ def test_the_default_crawler_is_that_of_the_settings(
     done = run(*arguments, "-s", "ROBOTSTXT_USER_AGENT=otherbot")
     assert (done.code, done.err) == (1, "")
     done = run(*arguments)  # outside of a project
-    assert "any crawler, by the group for all other crawlers (*)" in " ".join(done.out.split())
+    assert "*, by the group for *" in " ".join(done.out.split())
     assert (done.code, done.err) == (0, "")
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n")
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "json")  # a module without settings
