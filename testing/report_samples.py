@@ -24,25 +24,17 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import Database
 from scrapy_rep.reports.records import (
-    AskedPace,
-    Counts,
-    Deciding,
     Event,
-    HostPace,
-    OriginReport,
     Report,
     RobotsFile,
-    RuleText,
     Run,
-    Statement,
-    Version,
     utc,
 )
 from scrapy_rep.reports.survey import Survey
 from scrapy_rep.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
 START = 1_795_336_200.0
@@ -294,61 +286,33 @@ def troubled(origins: int = 15) -> Report:
 
 def hostile(texts: list[str]) -> Report:
     """Return a report in which each text of a site is one of these, in turn."""
-    made = empty(*(_hostile_run(text) for text in texts))
-    at = utc(START)
-    for number, text in enumerate(texts):
-        digest = f"{number:02}{text}"
-        state = text, 200, text, [text], text, digest
-        made.origins.append(
-            OriginReport(
-                f"https://{number}{text}",
-                f"{number}{text}",
-                text,
-                Counts(4, 1, 1, 1, 1, 3, {text: 2, "rules": 1}, 1, 1, 1, 1, 1, 1),
-                [
-                    Version(text, text, *state, first_at=at, last_at=at, octets=10),
-                    Version("unreachable", text, *state, first_at=at, last_at=at),
-                ],
-                deciding=[
-                    Deciding(
-                        text,
-                        False,
-                        digest,
-                        text,
-                        RuleText(False, text, 1),
-                        text,
-                        1,
-                        1,
-                        1,
-                        [text],
-                    ),
-                    Deciding(text, None, detail=text, examples=[text]),
-                ],
-                pace=AskedPace(text, 1.0, 1.0),
-                statements=[
-                    Statement(kind, text, 2, 1, 1, [text], [text])
-                    for kind in ("directive", "usage", text)
-                ],
-            )
-        )
-        made.hosts.append(HostPace(f"{number}{text}", 2, 1, 1.0, 1.0, 1.0, 1))
-        made.files[digest] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
+    made = troubled(len(texts))
+    made.runs = [_filled(run(damage="", ended_at=None), text) for text in texts]
+    hosts = {}
+    for number, (origin, text) in enumerate(zip(made.origins, texts, strict=True)):
+        hosts[origin.host] = hostile_host = f"{number}{text}"
+        kept = {"reason", "result", "kind", "effect", "source"} if number % 2 else set()
+        _filled(origin, text, kept)
+        origin.host = hostile_host
+        made.files[text] = RobotsFile(10, f"{text}\nUser-agent: *\nDisallow: {text}\n{text}: 1\n")
+    for host in made.hosts:
+        host.host = hosts[host.host]
     made.totals = made.origins[0].counts
     return made
 
 
-def _hostile_run(text: str) -> Run:
-    return run(
-        id=text,
-        spider=text,
-        software=text,
-        user_agent=text,
-        settings={text: text},
-        scrapy_settings={"USER_AGENT": text, text: text},
-        finish_reason=text,
-        damage=text,
-        downloads={text: 1},
-    )
+def _filled(value: Any, text: str, kept: Collection[str] = ()) -> Any:
+    """Return a record whose texts are replaced, but for those of some fields."""
+    if isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            if name not in kept:
+                setattr(value, name, _filled(getattr(value, name), text, kept))
+        return value
+    if isinstance(value, list):
+        return [_filled(each, text, kept) for each in value]
+    if isinstance(value, dict):
+        return {f"{text}{key}": _filled(each, text, kept) for key, each in value.items()}
+    return text if isinstance(value, str) else value
 
 
 def survey(*texts: str) -> Survey:
