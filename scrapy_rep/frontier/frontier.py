@@ -360,7 +360,8 @@ class Waiting(Queues):
             started.append(self._waiters.pop(request))
             self.frontier.start(queue, request)
         for waiter in started:
-            fire(waiter, True)
+            # Not at once: Twisted would resume the request here, and its drop would serve the next.
+            self.frontier.clock.call_later(0, fire, waiter, True)
 
     def remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""

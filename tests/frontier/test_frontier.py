@@ -407,7 +407,7 @@ async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> 
     assert not crawl.try_start(last), "others wait before it"
     crawl.set_ready(A)
     assert list(crawl.frontier.in_progress) == [first, second]
-    await settle()
+    await crawl.clock.run()
     assert [each.result for each in waits] == [True, True]
     assert crawl.try_start(last)
 
