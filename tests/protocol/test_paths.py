@@ -119,6 +119,7 @@ def test_origin(url: str, expected: str | None) -> None:
     assert origin_of(url) == expected
     if expected:
         assert origin_of(expected) == expected
+        assert robots_txt_url(url) == f"{expected}/robots.txt"
 
 
 def test_long_authorities_are_not_kept_in_memory() -> None:
