@@ -341,9 +341,8 @@ class _Stream:
 
     def first_line(self) -> bytes:
         """Return the first line of the next record. It is empty at the end of the file."""
-        line = b"\n"
+        self._room, line = MAX_HEADER, b"\n"
         while line.isspace():
-            self._room = MAX_HEADER
             line = self.readline()
         return line
 

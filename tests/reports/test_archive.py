@@ -346,6 +346,7 @@ def test_a_broken_record_is_reported_and_the_others_are_read(
                      id="a long line"),
         pytest.param(b"WARC/1.1\r\n" + b"A: b\r\n" * 100_000, "header of a record is too long",
                      id="many lines"),
+        pytest.param(b"\r\n" * 100_000, "header of a record is too long", id="empty lines"),
         pytest.param(b"WARC/1.1\r\nA: b\r\n\r\n", "the file ends before",
                      id="no length"),
         pytest.param(record("response", http())[:-20], "the file ends before", id="a short block"),
