@@ -133,40 +133,35 @@ def exit_code_help(tool_name: str | None = None) -> str:
 
 
 def _common_options(records: Sequence[type]) -> list[Any]:
-    options: list[Any] = []
-    if records:
-        options += [
-            click.option("--format", type=click.Choice(("text", "json")), help="Default: text."),
-            click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
-        ]
-    options.append(
-        click.option(
-            "-s",
-            "--set",
-            multiple=True,
-            metavar="NAME=VALUE",
-            help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
-            "writes the log of Scrapy to standard error.",
-        )
+    settings = click.option(
+        "-s",
+        "--set",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
+        "writes the log of Scrapy to standard error.",
     )
-    if records:
+    if not records:
+        return [settings]
 
-        def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
-            if is_wanted:
-                click.echo(json.dumps(schema(records), indent=2))
-                ctx.exit()
+    def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+        if is_wanted:
+            click.echo(json.dumps(schema(records), indent=2))
+            ctx.exit()
 
-        options.append(
-            click.option(
-                "--schema",
-                is_flag=True,
-                is_eager=True,
-                expose_value=False,
-                callback=show,
-                help="Print the JSON Schema of the records, and exit.",
-            )
-        )
-    return options
+    return [
+        click.option("--format", type=click.Choice(("text", "json")), help="Default: text."),
+        click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
+        settings,
+        click.option(
+            "--schema",
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=show,
+            help="Print the JSON Schema of the records, and exit.",
+        ),
+    ]
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:
