@@ -42,7 +42,7 @@ def main(settings: dict[str, Any], **arguments: Any) -> None:
     process = process_on("asyncio", {"LOG_LEVEL": "INFO", **settings})
     process.crawl(Visitor, **arguments)
     process.start()
-    names = ("scrapy_rep.reports", "warcio")
+    names = ("scrapy_rep.crawl.middleware", "scrapy_rep.reports", "warcio")
     sys.stdout.write(" ".join(name for name in sorted(sys.modules) if name.startswith(names)))
 
 
