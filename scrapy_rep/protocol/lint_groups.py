@@ -1,5 +1,5 @@
-"""Findings about several lines: equal rules, repeated groups, disallowed sitemaps, and files that
-close the whole site.
+"""Findings about several lines: equal rules, disallowed sitemaps, and files that close the whole
+site.
 
 Of rules that match the same paths one decides, and the others never do. Not found: rules that
 others with more stars cover, such as ``/ab`` by ``/a*b``.
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from .agents import WILDCARD_AGENT
-from .lines import line_number, line_numbers
+from .lines import line_number
 from .lint_codes import Code
 from .matcher import one_star, rank
 from .parser import LENIENT, RULE_FIELDS, GroupText, groups, records, records_of_groups
@@ -36,16 +36,7 @@ _MAX_SITEMAPS = 100
 def findings_of_groups(source: Source) -> Iterator[Finding]:
     """Yield findings about groups and their rules."""
     text = source.text
-    line_at = line_numbers(text)
     pieces = groups(text, strict=False)
-    for token, spans in pieces.items():
-        if len(spans) > 2:
-            yield source.finding(
-                line_at(spans[2] - 1),
-                Code.REPEATED_GROUP,
-                f"another group for {quoted(token)}: the two are one",
-                "write the rules of a crawler in one place",
-            )
     if list(pieces) == [EVERYONE]:
         yield from _about_closed_site(source, GroupText(text, pieces[EVERYONE], LENIENT))
     yield from _about_sitemaps(source)

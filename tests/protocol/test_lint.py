@@ -83,7 +83,6 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; Two Words bot)»", None),
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
     (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
-    (Code.REPEATED_GROUP, ALL + "Allow: /a\n«User-agent: *» # b\nAllow: /b", None),
     (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
     (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),

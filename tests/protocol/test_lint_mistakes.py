@@ -63,7 +63,6 @@ MISTAKES = [
     ("User-agent:\nDisallow: /a", "R302", 1, "error", "'*'"),
     ("User-agent: *bot\nDisallow: /a", "R303", 1, "error", "'*' alone"),
     ("Disallow: /a", "R301", 1, "error", "User-agent: *"),
-    (ALL + "Disallow: /a\n" + ALL + "Disallow: /b", "R307", 3, "info", "one place"),
     # Lines that are not read, or not by every crawler.
     (ALL + "Noindex: /a", "R209", 2, "warning", "X-Robots-Tag: noindex"),
     (ALL + "Disallow: /a\u200b", "R110", 2, "warning", "remove it"),
