@@ -107,7 +107,8 @@ class Meter(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        files = middleware.policies._fetcher = Files(self.bodies)
+        files = Files(self.bodies)
+        middleware.policies.fetcher.fetch = files.fetch
         gc.collect()
         before = resident()
         chance = Random(9309)

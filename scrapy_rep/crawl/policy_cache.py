@@ -670,17 +670,15 @@ class PolicyCache:
         if found.is_hit:
             content = origin.content
         else:
-            event = await self.fetcher.fetch(origin, page, self)
+            event = await self.fetcher.fetch(
+                origin, page, self.is_wanted, may_probe=self._may_probe
+            )
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
         return event
 
-    async def may_fetch(self, page: Request, url: str) -> bool:  # noqa: ARG002
-        """Whether a URL may be fetched for a page: a robots.txt always may."""
-        return True
-
-    def may_probe(self, key: str, url: str) -> bool:
+    def _may_probe(self, key: str, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
         origin = self._files.find(key)
         if origin is None or not origin.has_pages or origin.is_probed:

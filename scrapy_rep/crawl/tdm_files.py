@@ -87,21 +87,17 @@ class TdmFiles:
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress."""
-        file = TdmFile(key)
-        self._policies.run(
+        file, policies = TdmFile(key), self._policies
+        policies.run(
             file.file_url,
             file,
-            lambda: self._policies.fetcher.fetch(file, page, self),
+            lambda: policies.fetcher.fetch(
+                file, page, policies.is_wanted, may_fetch=self._may_fetch
+            ),
             lambda event: self._finish(file, event),
         )
 
-    # What the fetcher asks.
-
-    def is_wanted(self, key: str) -> bool:
-        """Whether a request or a response waits for a file of an origin."""
-        return self._policies.is_wanted(key)
-
-    async def may_fetch(self, page: Request, url: str) -> bool:
+    async def _may_fetch(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
         key = origin_of(url)
         if key is None or self._policies.local_disallow(key, url) is not None:
@@ -111,10 +107,6 @@ class TdmFiles:
             origin = await self._policies.wait_for(key, page)
         tokens = self._policies.tokens(page)
         return origin is not None and self._policies.verdict(origin, url, tokens).allowed
-
-    def may_probe(self, key: str, url: str) -> bool:  # noqa: ARG002
-        """Whether a 5xx may stand for a missing file."""
-        return False
 
     def _finish(self, file: TdmFile, event: FetchResult) -> None:
         """Note the result of a fetch."""

@@ -9,7 +9,7 @@ Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Re
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -50,7 +50,7 @@ from .downloader import (
 from .redirects import RedirectPolicy, redirect_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
@@ -64,6 +64,8 @@ if TYPE_CHECKING:
     from ..settings import Settings
     from .downloader import Exchange
 
+    MayFetch = Callable[[Request, str], Awaitable[bool]]
+
 logger = get_logger(__name__)
 
 FIRST_RETRY_PAUSE = 1
@@ -76,19 +78,6 @@ PRIORITY = 1000
 
 TOO_MANY_REDIRECTS = "too many redirects"
 NO_ROBOTS_TXT = "not a robots.txt"
-
-
-class Cache(Protocol):
-    """What needs the files that are fetched."""
-
-    def is_wanted(self, key: str) -> bool:
-        """Whether a request or a response waits for the file of an origin."""
-
-    async def may_fetch(self, page: Request, url: str) -> bool:
-        """Whether a URL may be fetched for a page."""
-
-    def may_probe(self, key: str, url: str) -> bool:
-        """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
 
 
 class Fetcher:
@@ -139,23 +128,33 @@ class Fetcher:
             for handler, signal in HANDLERS:
                 self._crawler.signals.disconnect(handler, signal=signal)
 
-    async def fetch(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
-        """Fetch a file for a cache, and retry as the settings say.
+    async def fetch(
+        self,
+        file: OriginFile,
+        page: Request,
+        is_wanted: Callable[[str], bool],
+        *,
+        may_fetch: MayFetch | None = None,
+        may_probe: Callable[[str, str], bool] | None = None,
+    ) -> FetchResult:
+        """Fetch a file, and retry as the settings say.
 
         ``page`` is the request that needs the file. The fetch uses its proxy and its
-        User-Agent. There is no retry once no request waits for the result. A file is unavailable if
-        the cache does not allow its URL, or a URL that it redirects to.
+        User-Agent. ``is_wanted`` returns whether a request waits for the file of an origin: else
+        there is no retry. ``may_fetch`` returns whether a URL may be fetched for a page: else a
+        file there is unavailable. ``may_probe`` returns whether pages of an origin have answered,
+        so that a 5xx may stand for a missing file.
         """
-        event = await self._attempt(file, page, cache)
+        event = await self._attempt(file, page, may_fetch)
         for retry in range(self._settings.retry_times):
-            if not isinstance(event, Unreachable) or not cache.is_wanted(file.key):
+            if not isinstance(event, Unreachable) or not is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
             pause = event.retry_after or min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE)
             if event.retry_after and pause > self._settings.timeout:
                 break
             await self._clock.sleep(pause)
-            if not cache.is_wanted(file.key):
+            if not is_wanted(file.key):
                 break
             self._count(file, "retry_count")
             logger.debug(
@@ -167,10 +166,10 @@ class Fetcher:
                     "failure": event.failure,
                 },
             )
-            event = await self._attempt(file, page, cache)
+            event = await self._attempt(file, page, may_fetch)
         if isinstance(event, Unreachable) and _is_plain_server_error(event):
             url = f"{file.key}/{uuid4().hex}"
-            if cache.is_wanted(file.key) and cache.may_probe(file.key, url):
+            if may_probe is not None and is_wanted(file.key) and may_probe(file.key, url):
                 return await self._probe(file, page, event, url)
         return event
 
@@ -204,10 +203,12 @@ class Fetcher:
         found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
         return found._replace(url=event.url or file.file_url)
 
-    async def _attempt(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
+    async def _attempt(
+        self, file: OriginFile, page: Request, may_fetch: MayFetch | None
+    ) -> FetchResult:
         """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
         try:
-            return await self._follow(file, page, cache)
+            return await self._follow(file, page, may_fetch)
         except Exception as error:
             return self.unexpected(file, error)
 
@@ -228,7 +229,9 @@ class Fetcher:
             )
         return result
 
-    async def _follow(self, file: OriginFile, page: Request, cache: Cache) -> FetchResult:
+    async def _follow(
+        self, file: OriginFile, page: Request, may_fetch: MayFetch | None
+    ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left = self._settings.timeout
         deadline = self._clock.monotonic() + left + self._settings.max_delay
@@ -238,7 +241,7 @@ class Fetcher:
         redirects = RedirectPolicy()
         while True:
             visited.add(url)
-            if not await cache.may_fetch(page, url):
+            if may_fetch is not None and not await may_fetch(page, url):
                 return self._disallowed(file, url)
             asked = self._clock.monotonic()
             permit = await self._fetch_limit.acquire()

@@ -168,7 +168,6 @@ def scrapy(*arguments: str) -> str:
 
 
 def test_scrapy_fetch(web: Web) -> None:
-    site = web.site(RULES, {path: text("a page") for path in PATHS})
+    site = web.site(redirect("/r"), {"/r": text(RULES), "/public": text("a page")})
     assert scrapy("fetch", "--nolog", site.url("/public")).strip() == "a page"
-    assert scrapy("fetch", "--nolog", site.url("/private")).strip() == ""
-    assert site.page_paths == ["/public"]
+    assert site.paths == ["/robots.txt", "/r", "/public"]

@@ -221,15 +221,6 @@ async def test_a_redirect_is_followed_unless_it_leads_from_the_web_into_a_privat
         assert failure_of(outcome).endswith("its host cannot be resolved")
 
 
-async def test_redirects_of_localhost_are_followed_anywhere(
-    web: Web, crawl: Crawl, public: Callable[..., None]
-) -> None:
-    site = web.site(redirect(web.site(pages={"/r": text(RULES)}).url("/r")))
-    public(site, "localhost")
-    await crawl([f"http://localhost{path}" for path in PATHS], SETTINGS)
-    assert outcome_of(site) == RULES_HOLD
-
-
 # With a proxy, which resolves the names
 
 
@@ -280,18 +271,6 @@ async def test_hosts_without_a_proxy_in_the_environment_are_resolved(
     outcome = await crawl([Request("http://public.example/again", meta=meta)], SETTINGS)
     assert proxy.paths == [ROBOTS, ROBOTS]
     assert "127.0.0.1 is not a public address" in failure_of(outcome)
-
-
-async def test_the_proxy_of_the_environment_resolves_names(
-    web: Web, crawl: Crawl, names: Resolve, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names["second.example"] = ["127.0.0.1"]
-    pages = {ROBOTS: redirect("http://second.example/r"), "http://second.example/r": text(RULES)}
-    proxy = web.site(pages=pages)
-    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
-    monkeypatch.setenv("no_proxy", "")
-    await crawl([f"http://public.example{path}" for path in PATHS])
-    assert proxy.paths == [*pages, "http://public.example/public"]
 
 
 # The text of a Location

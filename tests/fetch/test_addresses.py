@@ -125,13 +125,6 @@ def test_no_host_raises_an_error(host: str) -> None:
     is_local_name(host)
 
 
-@given(st.ip_addresses(v=4))
-def test_numeric_spellings_are_equal(address: object) -> None:
-    value = int(ip_address(str(address)))
-    for spelling in (str(address), str(value), hex(value), f"0{value:o}"):
-        assert literal_address(spelling) == address
-
-
 @pytest.mark.parametrize(
     ("host", "expected"),
     [
