@@ -173,10 +173,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin.has_pacing
             or (entry is not None and entry.host.is_paced)
             or (self._has_conditions and self.policies.has_conditions(origin))
-            or (
-                entry is None
-                and not self.frontier.try_start(request, self.policies.address(request))
-            )
+            or (entry is None and not self.frontier.try_start(request))
         ):
             self.frontier.arrives(request)
             found = await self._process_when_ready(request, key)
@@ -202,10 +199,9 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self._drop_if_locally_disallowed(request, key)
             if not is_exempt:
                 origin = self._origin_that_allows(request, key)
-            address = self.policies.address(request)
-            if (is_exempt or origin is not None) and self.frontier.try_start(request, address):
+            if (is_exempt or origin is not None) and self.frontier.try_start(request):
                 break
-            if not await self.frontier.waiting.wait(request, address):
+            if not await self.frontier.waiting.wait(request):
                 return self._go_back(request)
         if origin is not None:
             origin.is_unused = False

@@ -44,6 +44,8 @@ logger = get_logger(__name__)
 
 Rank = tuple[int, ...]
 
+_ORDER = attrgetter("order")
+
 LOOK_AHEAD = 4
 """If fewer queues than CONCURRENT_REQUESTS are ready, fetches begin until this multiple of it is
 ready or waits for a fetch that has just begun. So robots.txt files are fetched for pages that are
@@ -308,20 +310,29 @@ class Waiting(Queues):
         self.queues: dict[Address, WaitingQueue] = {}
         self._waiters: dict[Request, Deferred[bool]] = {}
         """What the requests await."""
+        self._moved: list[WaitingQueue] = []
+        """The queues that :meth:`serve` has to look at."""
 
     def ranked(self, place: Place) -> Ranked | None:  # noqa: ARG002
         """Return None: these queues take no turns."""
         return None
 
-    async def wait(self, request: Request, address: Address) -> bool:
+    def address(self, request: Request) -> Address:
+        """Return which queue a request belongs to. Its slot has a limit in the downloader."""
+        return self.frontier.address(request)._replace(slot=None)
+
+    async def wait(self, request: Request) -> bool:
         """Wait until a request may start, which then has started.
 
         Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes.
         """
+        address, waiter = self.address(request), Deferred[bool]()
+        if request in self.frontier.dropping:  # a subclass allows it, or its policy has changed
+            address = address._replace(kind=Kind.EXEMPT)
         self.frontier.finish(request, sent=False)
         if self.frontier.is_closing:
             return False
-        waiter = self._waiters[request] = Deferred()
+        self._waiters[request] = waiter
         is_excluded = self._engine.exclude(request)
         try:
             self.push_to(address, request)
@@ -349,19 +360,28 @@ class Waiting(Queues):
             self.frontier.added(queue)
 
     def serve(self, queue: Queue) -> None:
-        """Start the requests of a queue if they may, or begin the fetch that they need."""
+        """Start the requests of a queue if they may, or begin the fetch that it needs.
+
+        A request that starts or ends may move other queues: the outermost call serves these, too.
+        """
         assert isinstance(queue, WaitingQueue)
-        if queue.place is Place.UNKNOWN:
-            self.frontier.fetch(queue)
-            self.frontier.update(queue)
-        started = []
-        while queue.place is Place.READY or queue.place is Place.DROPS:
-            request = queue.pop()
-            started.append(self._waiters.pop(request))
-            self.frontier.start(queue, request)
-        for waiter in started:
-            # Not at once: Twisted would resume the request here, and its drop would serve the next.
-            self.frontier.clock.call_later(0, fire, waiter, True)
+        self._moved.append(queue)
+        if len(self._moved) > 1:
+            return
+        try:
+            for each in self._moved:
+                if each.place is Place.UNKNOWN:
+                    self.frontier.fetch(each)
+                    self.frontier.update(each)
+                started = []
+                while each.place is Place.READY or each.place is Place.DROPS:
+                    request = each.pop()
+                    started.append(self._waiters.pop(request))
+                    self.frontier.start(each, request)
+                for waiter in started:
+                    fire(waiter, True)
+        finally:
+            self._moved.clear()
 
     def remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""
@@ -426,7 +446,7 @@ class Frontier:
         self._queues: list[Queues] = []
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
-        self._dropping: set[Request] = set()
+        self.dropping: set[Request] = set()
         """Those of them that will be dropped."""
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
@@ -505,8 +525,8 @@ class Frontier:
         """Whether a request that will be dropped may start now."""
         if self._ready:
             return self._pages_since_drop >= PAGES_IN_BETWEEN
-        is_busy = len(self.in_progress) > len(self._dropping)
-        return len(self._dropping) < (1 if is_busy else MAX_DROPS)
+        is_busy = len(self.in_progress) > len(self.dropping)
+        return len(self.dropping) < (1 if is_busy else MAX_DROPS)
 
     @property
     def _ready(self) -> int:
@@ -535,7 +555,7 @@ class Frontier:
             self._end(request)
         if queue.place is Place.DROPS:
             self._pages_since_drop = 0
-            self._dropping.add(request)
+            self.dropping.add(request)
             self._engine.exclude(request)
             self.in_progress[request] = self._entry(queue)
             if not queue.size:
@@ -569,8 +589,8 @@ class Frontier:
             return
         host, slot = found.host, found.slot
         self._engine.include(request)
-        if request in self._dropping:
-            self._dropping.discard(request)
+        if request in self.dropping:
+            self.dropping.discard(request)
             self._forget_if_idle(host)
             return
         host.active -= 1
@@ -670,7 +690,7 @@ class Frontier:
             self.reservations.release(host, 0)
 
     def _update_queues(self, host: Host) -> None:
-        for queue in sorted(host.queues, key=attrgetter("order")):
+        for queue in sorted(host.queues, key=_ORDER):
             self.update(queue)
 
     def update(self, queue: Queue) -> None:
@@ -925,26 +945,27 @@ class Frontier:
         if entry is not None and not entry.is_from_queue:
             self._end(request)
 
-    def try_start(self, request: Request, address: Address) -> bool:
+    def try_start(self, request: Request) -> bool:
         """Start a request that the downloader has, if the pace of its host allows that now.
 
         Returns True for a request that is in progress: its queue has given it in time.
         """
         found = self.in_progress.get(request)
-        if found is not None and found.host.name == address.host and request not in self._dropping:
+        if found is not None and request not in self.dropping:
             host = found.host
             is_alone = host.active == 1 and found.backoffs == host.backoffs
             if not host.is_paced or (is_alone and self._is_reserved(host)):
                 return True
         self.finish(request, sent=False)  # the pace is known only since this request started
+        address = self.waiting.address(request)
         if address in self.waiting.queues:
             return False
-        host, slot = self.hosts_of(address)
+        host, _ = self.hosts_of(address)
         if host.is_paced and (
             host.seconds_left(self.clock.monotonic()) or not self._is_reserved(host)
         ):
             return False
-        self._begin(request, InProgress(host, slot, address.origin, False, host.backoffs))
+        self._begin(request, InProgress(host, host, address.origin, False, host.backoffs))
         return True
 
     # The end.

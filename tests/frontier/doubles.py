@@ -252,13 +252,12 @@ class FakeCrawl:
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""
         self.engine.active.add(request)
-        return self.frontier.try_start(request, self.policies.address(request))
+        return self.frontier.try_start(request)
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""
         self.engine.active.update(requests)
-        waiting, address = self.frontier.waiting, self.policies.address
-        return [begin(waiting.wait(each, address(each))) for each in requests]
+        return [begin(self.frontier.waiting.wait(each)) for each in requests]
 
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""

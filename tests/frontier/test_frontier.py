@@ -11,7 +11,7 @@ from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
-from .doubles import FakeCrawl, settle
+from .doubles import FakeCrawl, begin, settle
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -410,6 +410,28 @@ async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> 
     await crawl.clock.run()
     assert [each.result for each in waits] == [True, True]
     assert crawl.try_start(last)
+
+
+async def test_many_requests_are_dropped_one_after_the_other() -> None:
+    """On Twisted's loops, each resumes within the call that starts it."""
+    crawl = FakeCrawl()
+    crawl.frontier.set_delay("a.example", A, 5, None)
+    dropped = []
+
+    async def wait_and_drop(request: Request) -> None:
+        assert await crawl.frontier.waiting.wait(request)
+        dropped.append(request)
+        crawl.end(request, sent=False)
+
+    requests = [Request(f"{A}/{n}", meta={"download_slot": str(n)}) for n in range(300)]
+    for request in requests:
+        begin(wait_and_drop(request))
+    await settle()
+    crawl.set_ready(A)
+    for _ in requests:
+        await settle()
+    assert dropped == requests
+    assert crawl.left_over() == {}
 
 
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
