@@ -137,10 +137,6 @@ def test_the_default_does_not_age(age: str) -> None:
     assert seconds(age=age, default=ERROR_LIFETIME) == ERROR_LIFETIME
 
 
-def test_rfc_no_more_than_a_day_by_default() -> None:
-    assert DEFAULT_LIFETIME == 24 * 60 * 60
-
-
 @pytest.mark.parametrize(
     ("value", "since_1970"),
     [

@@ -15,8 +15,6 @@ from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.matcher import (
     PatternIndex,
     Steps,
-    counted_match,
-    matches,
     matching,
 )
 from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups
@@ -179,16 +177,6 @@ def test_without_steps_no_forbidden_path_is_allowed(
     assert found != matcher.TOO_COMPLEX or not all(stated.values())
 
 
-@given(st.lists(patterns, max_size=30), paths)
-def test_comparing_all_patterns_is_comparing_each(values: list[str], url: str) -> None:
-    for value in values:
-        pattern = pattern_of(value.encode())[0]
-        expected = bool(pattern) and reference.matches(pattern, path_of(url))
-        if pattern:
-            assert matches(pattern, path_of(url)) is expected
-            assert counted_match(pattern, path_of(url), Steps(0)) is expected
-
-
 @given(st.one_of(values, st.text(max_size=20)))
 def test_the_forms_are_those_of_the_reference_and_their_own_form(text: str) -> None:
     assume(not any("\ud800" <= character <= "\udfff" for character in text))
@@ -290,16 +278,6 @@ def test_numbers_units_and_times_are_ascii(rate: str, window: str, delay: str) -
 def test_names_and_values_of_signals_are_ascii(value: str) -> None:
     for stated in (usage.content_signals(value), usage.content_usage(value) or {}):
         assert all(f"{name}{state}".isascii() for name, state in stated.items())
-
-
-@given(texts, paths)
-def test_line_ends_are_the_same(body: bytes, url: str) -> None:
-    text = read(body)[1:]
-    verdicts = {
-        RobotsTxt.parse(text.replace(b"\n", end)).verdict(url, "a")
-        for end in (b"\n", b"\r\n", b"\r")
-    }
-    assert len(verdicts) == 1
 
 
 @settings(max_examples=20)

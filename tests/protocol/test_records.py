@@ -458,18 +458,3 @@ def test_no_file_and_no_url_raises(body: bytes) -> None:
     for url in ("/" + "a" * 5000 + "?" + "a=1&" * 5000, f"{SITE}/1/x?a&%zz=%&\ud800=1&a%C3=2"):
         once = robots.canonicalize(url)
         assert pickle.loads(pickle.dumps(robots)).canonicalize(once) == once
-
-
-@given(
-    st.lists(st.tuples(st.text("ab&%6", min_size=1, max_size=3), st.text("/*$ab?", max_size=4))),
-    st.text("ab/?&=#%61", max_size=14),
-)
-def test_property_canonicalizing_twice_changes_nothing_more(
-    records: list[tuple[str, str]], rest: str
-) -> None:
-    lines = "\n".join(f"Clean-param: {names} {path}" for names, path in records)
-    once = canonicalize(lines, "/" + rest)
-    assert canonicalize(lines, once) == once
-    assert (
-        once.partition("?")[0].partition("#")[0] == ("/" + rest).partition("?")[0].partition("#")[0]
-    )
