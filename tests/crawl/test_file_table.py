@@ -1,24 +1,147 @@
-"""The files of a crawl in memory: which are parsed, packed and removed."""
+"""The origins of a crawl in memory: which are parsed, packed and removed, and that none changes."""
 
 from __future__ import annotations
 
+from dataclasses import fields
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scrapy_rep.crawl import file_table
-from scrapy_rep.crawl.file_table import FileTable
-from scrapy_rep.protocol.access import CopyInfo, Rules
+from scrapy_rep.crawl.file_table import FileTable, pack, unpack
+from scrapy_rep.origin import Origin, State, Tdm, UnreachablePolicy
+from scrapy_rep.protocol.access import (
+    AccessResult,
+    Cancelled,
+    CopyInfo,
+    NotModified,
+    Rules,
+    Unavailable,
+)
+from scrapy_rep.protocol.access import Unreachable as Failed
+from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-
-from .conftest import our_warnings
+from scrapy_rep.protocol.tdmrep import TdmRep
+from testing import generated
+from testing.generated import questions
 
 if TYPE_CHECKING:
-    from testing.web import Web
+    from scrapy_rep.protocol.access import FetchResult
 
-    from .conftest import Clock, Crawl
+KEY = "https://www.example.com"
+URL = f"{KEY}/robots.txt"
+T = 1_700_000_000.123
+POLICY = UnreachablePolicy()
+ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 5\nSitemap: /map.xml\n"
 
-T = 1_700_000_000.0
+
+def origin_after(*events: FetchResult, now: float = T) -> Origin:
+    origin = Origin(KEY)
+    for number, event in enumerate(events):
+        origin.start_fetch(now + number)
+        origin.apply(event, now + number)
+    return origin
+
+
+def rules(body: bytes, *, strict: bool = False) -> Rules:
+    copy = CopyInfo(URL, '"1"', "Mon, 01 Jan 2026 00:00:00 GMT", 600, "0" * 64)
+    return Rules(RobotsTxt.parse(body, strict=strict, url=URL), 200, copy, T + 600, body)
+
+
+def facts(robots: RobotsTxt, asked: list[tuple[str, str]]) -> list[object]:
+    """All that a crawl asks a file about."""
+    tokens = ("examplebot",)
+    return [
+        *(robots.verdict(url, agent) for agent, url in asked for _ in range(3)),
+        *(robots.matches(url, agent) for agent, url in asked),
+        Pacing.of(robots, tokens),
+        describe(robots, tokens),
+        robots.has_pacing,
+        robots.sitemaps,
+        robots.clean_params,
+        robots.licenses("examplebot"),
+        robots.groups,
+        robots.text,
+        repr(robots),
+        str(robots),
+        hash(robots),
+    ]
+
+
+bodies = st.one_of(
+    st.integers(0, 10**6).map(lambda seed: generated.files(1, seed).popitem()[1]),
+    st.integers(0, 10**6).map(
+        lambda seed: generated.files(1, seed).popitem()[1].decode("latin-1").encode("utf-16")
+    ),
+    st.binary(max_size=300),
+)
+
+
+@settings(max_examples=60)
+@given(bodies, st.booleans())
+def test_an_unpacked_file_gives_the_same_answers(body: bytes, strict: bool) -> None:
+    _check(body, strict=strict)
+
+
+def _check(body: bytes, *, strict: bool) -> None:
+    origin = origin_after(rules(body, strict=strict))
+    asked = [*questions("a", body[:5000], 5), ("examplebot", "/last"), ("*", "/a")]
+    assert origin.robots is not None
+    expected = facts(origin.robots, asked)
+    unpacked = unpack(pack(origin))
+    assert unpacked.robots == origin.robots
+    assert facts(unpacked.robots, asked) == expected
+    assert [unpacked.verdict(KEY + "/a", ("x",), T, POLICY)] == [
+        origin.verdict(KEY + "/a", ("x",), T, POLICY)
+    ]
+
+
+HISTORIES: dict[str, tuple[FetchResult, ...]] = {
+    "nothing known": (),
+    "rules": (rules(ROBOTS),),
+    "not modified": (rules(ROBOTS), NotModified(T + 900)),
+    "a failed refresh": (rules(ROBOTS), Failed("status 503", 503, URL)),
+    "unavailable": (Unavailable(URL, T + 600, 404),),
+    "disallowed": (Unavailable(URL, T + 600, 403, AccessResult.DISALLOWED, from_cache=True),),
+    "unreachable": (Failed("no\ud800 answer", None, URL, 30.0),),
+    "cancelled": (Cancelled(),),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
+    origin = origin_after(*history)
+    origin.redirects = (f"{KEY}/first",)
+    origin.answered_at, origin.last_request = -inf, 12.5
+    origin.from_store = origin.is_pace_reported = True
+    origin.reported_pace = "Crawl-delay: 5"
+    unpacked = unpack(pack(origin))
+    assert _values(unpacked) == _values(origin)
+    assert type(unpacked.state) is State
+    assert unpacked.copy is None or type(unpacked.copy) is CopyInfo
+
+
+def _values(origin: Origin) -> dict[str, object]:
+    return {each.name: getattr(origin, each.name) for each in fields(origin)}
+
+
+def test_a_tdm_file() -> None:
+    body = b'[{"location": "/*.jpg", "tdm-reservation": 1, "tdm-policy": "/p"}, {"location": 1}]'
+    origin, content = Origin(KEY), TdmRep.parse(body)
+    origin.tdm = Tdm(content, len(body), T)
+    unpacked = unpack(pack(origin))
+    assert unpacked.tdm is not None
+    assert unpacked.tdm.content is not None
+    assert unpacked.tdm.content.rule("/cat.jpg") == content.rule("/cat.jpg") is not None
+    assert unpacked.tdm.content.rule("/cat.png") is None
+    assert unpacked.tdm.content.problem == "1 of its rules are unreadable"
+
+
+# Which origins are parsed, packed and removed
+
 BODY = b"User-agent: *\nDisallow: /private\n"
 
 
@@ -50,17 +173,12 @@ class Table(FileTable):
         self.evict(self.in_use, reserve)
 
 
-def table_of(most: int, in_use: set[str]) -> Table:
-    return Table(most, in_use)
-
-
 def add(table: Table, *keys: str, body: bytes = BODY) -> None:
     """Add new origins whose files were fetched."""
     for key in keys:
         origin = table.find_or_add(key)
         origin.start_fetch(T)
-        copy = CopyInfo(f"{key}/robots.txt")
-        origin.apply(Rules(RobotsTxt.parse(body), 200, copy, T + 600, body), T)
+        origin.apply(rules(body), T)
         table.count(origin)
         table.evict_all()
 
@@ -75,7 +193,7 @@ def packed(table: Table) -> str:
 
 def test_the_least_recently_used_files_are_packed(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=2)
-    table = table_of(10, in_use)
+    table = Table(10, in_use)
     add(table, *"abc")
     assert (packed(table), parsed(table)) == ("a", "bc")
     assert table.find("a") is not None
@@ -89,7 +207,7 @@ def test_the_least_recently_used_files_are_packed(limits: Any, in_use: set[str])
 
 def test_the_least_recently_used_files_are_removed(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=2)
-    table = table_of(4, in_use)
+    table = Table(4, in_use)
     add(table, *"abcde")
     assert "".join(table) == "bcde"
     table.evict_all(reserve=3)
@@ -98,7 +216,7 @@ def test_the_least_recently_used_files_are_removed(limits: Any, in_use: set[str]
 
 def test_files_in_use_are_kept(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=2)
-    table = table_of(4, in_use)
+    table = Table(4, in_use)
     add(table, *"abcd")
     in_use.update("ad")
     table.evict_all(reserve=4)
@@ -110,7 +228,7 @@ def test_files_in_use_are_kept(limits: Any, in_use: set[str]) -> None:
 
 def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -> None:
     limits(MAX_PARSED=1, MIN_PACKED_OCTETS=600, PACKED_OCTETS=1)
-    table = table_of(100, in_use)
+    table = Table(100, in_use)
     keys = [str(number) for number in range(50)]
     add(table, *keys)
     assert 1 < len(table) < 10
@@ -121,20 +239,12 @@ def test_the_octets_of_packed_files_are_limited(limits: Any, in_use: set[str]) -
     assert in_use < set(table)
 
 
-# In a crawl
-
-
-async def test_packed_origins_answer_as_before(
-    web: Web, crawl: Crawl, limits: Any, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
-    limits(MAX_PARSED=1)
-    sites = [web.site(BODY) for _ in range(4)]
-    sites.append(web.site(None))
-    urls = [site.url(path) for path in ("/1", "/private", "/2") for site in sites]
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1})
-    assert len(outcome.middleware.origins) == 5
-    assert [site.paths.count("/robots.txt") for site in sites] == [1] * 5
-    for site in sites[:4]:
-        assert sorted(site.page_paths) == ["/1", "/2"]
-    assert sorted(sites[4].page_paths) == ["/1", "/2", "/private"]
-    assert not our_warnings(caplog)
+def test_the_octets_of_parsed_files_are_limited(limits: Any, in_use: set[str]) -> None:
+    limits(MAX_PARSED_OCTETS=1000)
+    table = Table(10, in_use)
+    add(table, *"abc")
+    assert parsed(table) == "abc"
+    table.parsed["b"].tdm = Tdm(None, 2000, T)
+    table.count(table.parsed["b"])
+    table.evict_all()
+    assert (packed(table), parsed(table)) == ("ab", "c")

@@ -332,6 +332,7 @@ async def test_claims_are_renewed_until_they_end(monkeypatch: pytest.MonkeyPatch
     claims = {key: StoreLookup() for key in [*"0123456789", "lost", "no token"]}
     for key, lookup in claims.items():
         await policies.load(Origin(key), lookup)
+    await until(lambda: "lost" in store.renewed)
     await until(lambda: all(store.renewed.count(key) > 1 for key in "0123456789"))
     assert "no token" not in store.renewed
     assert store.renewed.count("lost") == 1, "another crawler has it"
