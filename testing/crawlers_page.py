@@ -47,9 +47,9 @@ def _entry(crawler: Crawler) -> str:
     """Return the name with a link to its source, and what is unusual about the crawler."""
     _, *others = crawler.groups.split(", ")
     groups = "".join(f" → {other}" for other in others if other != "*")
-    if "*" not in others and crawler.groups != "none":
+    if crawler.ignores_wildcard:
         groups += " (not \\*)"
-    return f"[{crawler.name}]({crawler.source.url}){MARKS.get(crawler.compliance, '')}{groups}"
+    return f"[{crawler.name}]({crawler.source}){MARKS.get(crawler.compliance, '')}{groups}"
 
 
 def page(text: str) -> str:

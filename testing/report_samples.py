@@ -327,15 +327,15 @@ def survey(*texts: str) -> Survey:
     differences = [{"name": text, "before": 0.5, "now": 1.0, "change": 0.5} for text in texts]
     figures = {
         "results": counts, "statuses": counts, "numbers": numbers, "features": counts,
-        "agents": extents, "blocked_agents": counts, "ai_agents": extents, "purposes": extents,
-        "preferences": counts, "findings": counts, "unknown_fields": counts,
+        "agents": extents, "ai_agents": extents, "purposes": extents,
+        "preferences": counts, "findings": counts,
         "differences": differences,
     }  # fmt: skip
     return msgspec.convert(
         {
             "type": "survey", "version": 3, "made_at": "2026-11-22T09:20:00Z",
             "sources": list(texts), "first_date": texts[0], "last_date": texts[-1],
-            "complete": False, "problems": 0, "sites": 2, "files": 2, "figures": figures,
+            "complete": False, "sites": 2, "files": 2, "figures": figures,
             "left_out": {"features": 30},
         },
         Survey,

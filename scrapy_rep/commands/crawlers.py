@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from datetime import date
 from functools import lru_cache
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-import click
 from msgspec import Struct, convert, field
-from rich.text import Text
 
 from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, tool
-from .output import CommandError, ExitCode
-from .texts import named_values, table
+from .output import ExitCode
+from .texts import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from rich.table import Table
 
     from ..protocol.robotstxt import RobotsTxt
     from .sources import Policy
@@ -45,23 +44,12 @@ some pages, such as those that a person asked for; it ignores it always; the sou
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 
 
-class Source(Struct, frozen=True):
-    """A page of the operator, or a list of others, that describes crawlers.
-
-    ``seen`` is the date of the copy that was read.
-    """
-
-    url: str
-    seen: date
-    kind: Literal["operator", "list"]
-
-
 class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"):
     """A well-known crawler.
 
     ``tokens`` are its product tokens in order of preference: the first that a file names selects
-    the group. ``ignores_wildcard``: the group for ``*`` never applies. ``user_triggered``: each
-    request is the direct result of what a person does.
+    the group. ``ignores_wildcard``: the group for ``*`` never applies. ``source``: the page that
+    says so, of the operator or a list of others, and the date of the copy that was ``seen``.
     """
 
     version: int = 1
@@ -71,9 +59,9 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
     purposes: tuple[Purpose, ...]
     compliance: Compliance = field(default="follows", name="robots_txt")
     ignores_wildcard: bool = False
-    user_triggered: bool = False
     note: str | None = None
-    source: Source
+    source: str
+    seen: date
 
     @property
     def groups(self) -> str:
@@ -82,15 +70,7 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
         >>> crawlers_of("Applebot")[0].groups
         'Applebot, Googlebot, *'
         """
-        if self.compliance == "ignores":
-            return "none"
         return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
-
-    @property
-    def compliance_text(self) -> str:
-        """Whether it follows robots.txt, and who says so if it is not its operator."""
-        by_others = self.compliance != "unknown" and self.source.kind == "list"
-        return f"{self.compliance}, says a list" if by_others else self.compliance
 
 
 class Agent(NamedTuple):
@@ -102,8 +82,6 @@ class Agent(NamedTuple):
     """Its product tokens in lower case, in order of preference. Empty: only ``*`` applies."""
     ignores_wildcard: bool = False
     """Whether it ignores the group for ``*``, as AdsBot-Google does."""
-    ignores_robots_txt: bool = False
-    """Whether it ignores every robots.txt."""
     warning: str | None = None
     """What the user should know about it."""
 
@@ -114,8 +92,6 @@ class Agent(NamedTuple):
         ValueError for a URL that has no robots.txt.
         """
         verdict = policy.verdict(url, self.tokens)
-        if self.ignores_robots_txt:
-            return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores robots.txt")
         if self.ignores_wildcard and verdict.agent == WILDCARD_AGENT:
             return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores the group for *")
         return verdict
@@ -123,11 +99,6 @@ class Agent(NamedTuple):
     def group(self, robots: RobotsTxt) -> str | None:
         """Return the token of the group that applies; None if there is none."""
         return self.verdict(robots, _ANY_PATH).agent
-
-    @property
-    def ignores_unnamed(self) -> bool:
-        """Whether nothing applies to it in a file that does not name it."""
-        return self.ignores_wildcard or self.ignores_robots_txt
 
 
 ANY_CRAWLER = Agent(WILDCARD_AGENT, ())
@@ -188,13 +159,15 @@ def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
 def well_known_crawlers() -> tuple[Crawler, ...]:
     """Return the crawlers of the table, in its order: those of an operator follow each other."""
     document = read_table()
-    sources = document["source"]
+    sources = {key: (row["url"], row["seen"]) for key, row in document["source"].items()}
     return tuple(
-        convert({"tokens": [row["name"]], **row, "source": sources[row["source"]]}, Crawler)
+        convert({"tokens": [row["name"]], **row, "source": url, "seen": seen}, Crawler)
         for row in document["crawler"]
+        for url, seen in [sources[row["source"]]]
     )
 
 
+@lru_cache(maxsize=1024)
 def crawlers_of(value: str) -> tuple[Crawler, ...]:
     """Return the crawlers that a value of ``-a`` stands for. Empty: it is a token like any other.
 
@@ -209,22 +182,15 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     ()
     """
     name = value.strip().lower()
-    found = tuple(each for each in well_known_crawlers() if name in each.purposes)
-    if found:
-        return found
-    # A header has one token. Text without a token is a browser's, or no name at all.
-    by_name = _by_name()
-    named = (by_name[each] for each in (name, *product_tokens(value)) if each in by_name)
-    return tuple(islice(named, 1))
-
-
-@lru_cache(maxsize=1)
-def _by_name() -> dict[str, Crawler]:
-    """Return the crawlers by name, and by their own token, in lower case."""
     crawlers = well_known_crawlers()
-    by_name = {crawler.tokens[0].lower(): crawler for crawler in crawlers}
-    by_name.update((crawler.name.lower(), crawler) for crawler in crawlers)
-    return by_name
+    if name in PURPOSES:
+        return tuple(each for each in crawlers if name in each.purposes)
+    # A header has one token. Text without a token is a browser's, or no name at all.
+    for wanted in (name, *product_tokens(value)):
+        for each in crawlers:
+            if wanted in (each.name.lower(), each.tokens[0].lower()):
+                return (each,)
+    return ()
 
 
 def _of_crawler(crawler: Crawler) -> Agent:
@@ -233,63 +199,40 @@ def _of_crawler(crawler: Crawler) -> Agent:
         crawler.name,
         product_tokens(crawler.tokens),
         ignores_wildcard=crawler.ignores_wildcard,
-        ignores_robots_txt=crawler.compliance == "ignores",
-        warning=verb and f"{crawler.name} {verb} robots.txt ({crawler.source.url})",
+        warning=verb and f"{crawler.name} {verb} robots.txt ({crawler.source})",
     )
 
 
 @tool(
-    "List the well-known crawlers that -a knows: the group of a robots.txt that each one follows, "
-    "what it fetches pages for, and the page that says so, with its date.",
+    "List the well-known crawlers that -a knows: what each one fetches pages for, which group of a "
+    "robots.txt it follows if none names it, and whether its operator says that it follows the "
+    "file. JSON also has the page that says so, with its date.",
     ("crawlers", "all of them"),
-    ("crawlers ai-training", "those that -a ai-training stands for"),
-    ("crawlers Googlebot-Image", "one crawler, with its source"),
     ("crawlers --json > crawlers.jsonl", "the whole table, with sources and notes"),
     records=(Crawler,),
 )
-@click.argument("names", nargs=-1, metavar="[CRAWLER|PURPOSE]...")
-def crawlers_tool(context: Context, names: Sequence[str]) -> int:
+def crawlers_tool(context: Context) -> int:
     """List the well-known crawlers."""
-    selected: dict[Crawler, None] = {}
-    for name in names:
-        found = crawlers_of(name)
-        if not found:
-            text = f"{name} is not a well-known crawler: -a takes it for a product token"
-            raise CommandError(text)
-        selected.update(dict.fromkeys(found))
-    crawlers = list(selected) or well_known_crawlers()
     if context.output.as_json:
-        for crawler in crawlers:
+        for crawler in well_known_crawlers():
             context.output.record(crawler)
     else:
-        context.output.print(_listing(crawlers))
+        context.output.print([_table(), "", _HINT])
     return ExitCode.OK
 
 
-_STYLES = {"ignores": "red", "may-ignore": "yellow"}
+_HINT = "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
 
 
-def _listing(crawlers: Sequence[Crawler]) -> Iterator[Any]:
-    """Yield a table of crawlers, which is readable at 80 columns."""
+def _table() -> Table:
+    """Return a table of the crawlers, which is readable at 80 columns."""
     made = table(
         "Crawler", "Operator", "Purposes", "Falls back to", "robots.txt", padding=(0, 1, 0, 0)
     )
     for column, width in zip(made.columns, (25, 11, 12, 13, 10), strict=True):
         column.width = width
-    for crawler in crawlers:
-        made.add_row(
-            crawler.name,
-            crawler.operator,
-            ", ".join(crawler.purposes),
-            crawler.groups.partition(", ")[2] or "no other",
-            Text(crawler.compliance_text, style=_STYLES.get(crawler.compliance, "")),
-        )
-    yield made
-    yield ""
-    if len(crawlers) == 1:
-        source, note = crawlers[0].source, crawlers[0].note or "none"
-        seen = source.seen.isoformat()
-        yield named_values([("Source", source.url), ("Seen", seen), ("Note", note)])
-        return
-    yield "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
-    yield "The source of an entry, with its date: 'crawlers NAME' or --json."
+    for crawler in well_known_crawlers():
+        others = crawler.groups.partition(", ")[2] or "no other"
+        purposes = ", ".join(crawler.purposes)
+        made.add_row(crawler.name, crawler.operator, purposes, others, crawler.compliance)
+    return made

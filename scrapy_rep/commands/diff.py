@@ -6,7 +6,7 @@ spelling make no difference.
 
 from __future__ import annotations
 
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,8 +15,6 @@ from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
-from ..protocol.printable import printable
-from ..protocol.verdict import Rule
 from .context import Context, tool
 from .output import exit_code
 from .show import Group, record_of, why_no_rules
@@ -24,7 +22,7 @@ from .sources import Access, access_rows, read_policies
 from .texts import STYLES, indented, named_values, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from rich.console import RenderableType
@@ -33,27 +31,19 @@ if TYPE_CHECKING:
     from .sources import Policy
 
 MAX_LISTED = 1000
-"""Changes that a record lists. It counts the rest."""
+"""Statements that a record lists. It counts the rest."""
 
 MAX_SHOWN, MAX_NAMES = 50, 20
-"""Changes and names of a difference that are shown as text. JSON has more."""
-
-
-class Change(Struct, frozen=True):
-    """A rule, or another statement, that was ``added`` or ``removed``. Only rules have a line."""
-
-    change: str
-    record: str
-    value: str
-    line: int | None = None
+"""Statements and names of a difference that are shown as text. JSON has more."""
 
 
 class Difference(Struct, kw_only=True):
-    """The difference for some crawlers; without ``names``, of the rest of the files. ``left_out``
-    counts further changes."""
+    """What only OLD or NEW states to some crawlers; without ``names``, what stands outside of
+    groups. ``left_out`` counts further statements."""
 
     names: list[str]
-    changes: tuple[Change, ...]
+    removed: list[str]
+    added: list[str]
     left_out: int
 
 
@@ -67,8 +57,8 @@ class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
     differences: list[Difference] = []
 
 
-_Statements: TypeAlias = "dict[tuple[object, ...], tuple[str, str, int | None]]"
-"""Records, their values and lines, by their meaning."""
+_Statements: TypeAlias = "Mapping[object, str]"
+"""Statements as text, by their meaning."""
 
 
 @tool(
@@ -102,28 +92,22 @@ def _compare(policies: Sequence[Policy], record: Diff) -> None:
     old, new = map(record_of, policies)
     pairs = [*_crawlers(old, new), ([], old, new)]
     # Many crawlers may share a large group, which is read once.
-    parts: dict[int, Any] = {id(each): each for _, *both in pairs for each in both}
-    stated = {key: _stated(each) for key, each in parts.items()}
-    found: dict[tuple[object, ...], Difference] = {}
+    parts: dict[int, Any] = {id(part): part for _, *both in pairs for part in both}
+    stated = {key: _stated(part) for key, part in parts.items()}
     room = MAX_LISTED
     for names, *both in pairs:
-        one, two = (stated[id(each)] for each in both)
-        fewer, more = sorted((one, two), key=len)
-        count = len(one) + len(two) - 2 * sum(map(more.__contains__, fewer))
-        if not count:
-            continue
-        only = chain(_only(one, two, "removed"), _only(two, one, "added"))
-        changes = tuple(islice(only, min(count, room)))
-        left_out = count - len(changes)
-        # Crawlers with the same difference share a record.
-        key = (bool(names), changes, left_out)
-        if key not in found:
-            found[key] = Difference(names=[], changes=changes, left_out=left_out)
-            room -= len(changes)
-        found[key].names += names
-    record.differences = list(found.values())
+        one, two = (stated[id(part)] for part in both)
+        count = len(one) + len(two) - 2 * len(one.keys() & two.keys())
+        if count:
+            removed = _only(one, two, room)
+            added = _only(two, one, room - len(removed))
+            left_out = count - len(removed) - len(added)
+            room -= len(removed) + len(added)
+            record.differences.append(
+                Difference(names=names, removed=removed, added=added, left_out=left_out)
+            )
     is_cut = any(group.rules_left_out for group in (*old.groups, *new.groups))
-    record.same = None if is_cut and not found else not found
+    record.same = None if is_cut and not record.differences else not record.differences
 
 
 def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
@@ -139,37 +123,34 @@ def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
 
 def _stated(part: Group | Show) -> _Statements:
     """Return what a group states, or what a file states outside of its groups."""
+    found: dict[object, str] = {}
+    values: dict[str, Iterable[str]]
     if isinstance(part, Group):
-        found: _Statements = {
-            (rule.allow, rule.length, rule.normalized): (
-                "Allow" if rule.allow else "Disallow",
-                rule.pattern,
-                rule.line,
-            )
+        found = {
+            (rule.allow, rule.length, rule.normalized): str(rule)
             for rule in part.rules
             if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
         }
-        values: dict[str, Iterable[str]] = {
+        values = {
             "Pace": [part.pace] if part.pace else [],
             "Content-Signal": part.content_signal,
             "Content-Usage": part.content_usage,
             "License": part.licenses,
         }
     else:
-        found = {}
         values = {
             "Sitemap": part.sitemaps,
             "Host": [part.host] if part.host else [],
             "Clean-param": part.clean_params,
             "Noindex": part.noindex,
         }
-    pairs = ((name, value) for name, each in values.items() for value in each)
-    return found | {pair: (*pair, None) for pair in pairs}
+    texts = (f"{name}: {value}" for name, each in values.items() for value in each)
+    return found | {text: text for text in texts}
 
 
-def _only(one: _Statements, other: _Statements, change: str) -> Iterator[Change]:
-    """Yield what only one of two groups states."""
-    return (Change(change, *stated) for key, stated in one.items() if key not in other)
+def _only(one: _Statements, other: _Statements, most: int) -> list[str]:
+    """Return what only one of two parts states."""
+    return list(islice((text for key, text in one.items() if key not in other), most))
 
 
 # Texts
@@ -186,20 +167,11 @@ def _listing(record: Diff) -> Iterator[RenderableType]:
         is_same = "They say" if record.same else "It is not known whether they say"
         yield Text(f"\n{is_same} the same.", style=STYLES[record.same])
         return
+    styles = {"-": STYLES[False], "+": STYLES[True]}
     for each in record.differences:
         named = ["all other crawlers (*)" if name == "*" else name for name in each.names]
         names = ", ".join(shown(named or ["all crawlers"], MAX_NAMES)).replace(", and ", " and ")
         yield Text(f"\n{names}", style="bold")
-        yield from map(indented, map(_line, each.changes[:MAX_SHOWN]))
-        left = len(each.changes[MAX_SHOWN:]) + each.left_out
-        if left:
-            yield indented(f"and {left:,} more")
-
-
-def _line(change: Change) -> Text:
-    sign = "+" if change.change == "added" else "-"
-    if change.line is None:
-        return Text(f"{sign} {change.record}: {printable(change.value)}")
-    allow = change.record == "Allow"
-    style = STYLES[allow == (sign == "+")]
-    return Text(f"{sign} {Rule(allow, change.value, change.line)}", style=style)
+        lines = [f"- {text}" for text in each.removed] + [f"+ {text}" for text in each.added]
+        for line in shown(lines, MAX_SHOWN, each.left_out):
+            yield indented(Text(line, style=styles.get(line[0], "")))

@@ -147,7 +147,7 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
         others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
         record.other_rules = others[:MAX_OTHER_RULES]
         record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
-    if group is not None or not agent.ignores_unnamed:
+    if group is not None or not agent.ignores_wildcard:
         tokens = _tokens(group)
         record.pace = describe(robots, tokens)
         record.usage = _usage_of(robots, target.url, tokens)
@@ -162,7 +162,7 @@ def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> lis
     """
     robots = policy.robots
     group = None if robots is None else agent.group(robots)
-    if robots is None or (group is None and agent.ignores_unnamed):
+    if robots is None or (group is None and agent.ignores_wildcard):
         return []
     found = _usage_of(robots, url, _tokens(group))
     if found is None:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import lzma
 import os
 import re
+import signal
 import stat
 import sys
 import tarfile
 import time
 import zlib
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from itertools import chain
-from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -27,10 +27,9 @@ import click
 
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
-from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey
-from ..reports.survey_row import encode, row_of
+from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_type, without_password
-from .context import MAX_BODY, STANDARD_INPUT, Context, tool
+from .context import MAX_BODY, Context, tool
 from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
 from .sources import archive_reader, target_of, urls_from
@@ -40,7 +39,7 @@ from .transfer import using_store
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..reports.survey_row import Row
+    from ..reports.survey import Row
     from .session import Session
 
 MAX_HEADER = 1 << 20
@@ -105,19 +104,16 @@ def survey_tool(
             with writing(name), open(name, "ab"):  # before the work begins
                 pass
     inputs = Inputs(names, context)
-    with (
-        TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder,
-        closing(_opened(Path(folder))) as database,
-    ):
+    with _temporary_folder() as folder, closing(_opened(folder)) as database:
         try:
             if compare is not None:
                 database.read(Path(compare), "before")
-            path = Path(folder, "rows.jsonl")
+            path = folder / "rows.jsonl"
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-                is_complete = context.run(lambda session: _count(inputs, path, session))
+                context.run(lambda session: inputs.write(path, session))
             else:
-                is_complete = _count(inputs, path)
+                inputs.write(path)
             for each in (*inputs.row_files, path):
                 database.read(each)
             database.merge()
@@ -125,8 +121,7 @@ def survey_tool(
                 database.write(Path(rows))
             found = database.survey(
                 [without_password(name) if "://" in name else name for name in names],
-                complete=is_complete and not inputs.problems,
-                problems=inputs.problems,
+                complete=inputs.is_complete,
                 compared=compare is not None,
             )
         except RowFileError as error:
@@ -138,10 +133,16 @@ def survey_tool(
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
         context.output.note(f"the page is {html}")
-    if not is_complete:
-        context.output.note("interrupted: these are the figures so far")
-        return ExitCode.INTERRUPTED
-    return ExitCode.UNKNOWN if inputs.problems else ExitCode.OK
+    return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    """Make a folder that is removed at the end, also after SIGTERM."""
+    with suppress(ValueError):  # not in the main thread, the only one that has signals
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def _opened(folder: Path) -> Rows:
@@ -154,18 +155,6 @@ def _opened(folder: Path) -> Rows:
     except ImportError as error:
         text = f"survey needs the package {error.name}: pip install {error.name}"
         raise CommandError(text) from None
-
-
-def _count(inputs: Inputs, path: Path, session: Session | None = None) -> bool:
-    """Write the rows of the inputs. Returns whether they are complete: not after Ctrl-C."""
-    with path.open("wb") as file:
-        try:
-            for row in inputs.rows(session):
-                with writing(str(path)):
-                    file.write(encode(row) + b"\n")
-        except KeyboardInterrupt:
-            return False
-    return True
 
 
 class _Member(tarfile.TarInfo):
@@ -185,19 +174,21 @@ class Inputs:
 
     def __init__(self, names: Iterable[str], context: Context) -> None:
         self._context = context
-        self.problems = 0
-        """Files and parts of inputs that cannot be read."""
         self.row_files: list[Path] = []
         """Files with rows of other surveys, which the database reads."""
         self.has_lists = False
         """Whether an input is a list of sites, whose files are fetched."""
+        self.is_complete = True
+        """Whether everything could be read."""
         self._session: Session | None = None
         self._readers = [reader for name in names if (reader := self._reader(name)) is not None]
 
-    def rows(self, session: Session | None) -> Iterator[Row]:
-        """Yield the row of each site. A problem is a warning, and the rest is read."""
+    def write(self, path: Path, session: Session | None = None) -> None:
+        """Write the row of each site. A problem is a warning, and the rest is read."""
         self._session = session
-        return chain.from_iterable(read() for read in self._readers)
+        with writing(str(path)), path.open("wb") as file:
+            for row in chain.from_iterable(read() for read in self._readers):
+                file.write(encode(row) + b"\n")
 
     def _reader(self, name: str) -> Callable[[], Iterator[Row]] | None:
         """Return a function that reads an input, or None for rows. Raises CommandError."""
@@ -208,8 +199,6 @@ class Inputs:
             return lambda: self._of_store(name)
         if path.is_dir():
             return lambda: self._of_folder(name)
-        if name == STANDARD_INPUT:
-            return lambda: self._of_tar(name)
         try:
             path.stat()
         except OSError as error:
@@ -226,7 +215,7 @@ class Inputs:
         return lambda: self._of_list(name)
 
     def _problem(self, message: object) -> None:
-        self.problems += 1
+        self.is_complete = False
         self._context.output.warn(str(message), "files that cannot be read")
 
     def _unreadable(self, error: OSError, name: object) -> None:
@@ -281,15 +270,14 @@ class Inputs:
                     self._unreadable(error, path)
                     continue
                 yield row_of(path.relative_to(root).as_posix(), body, at=found.st_mtime)
-        if not number and not self.problems:
+        if not number and self.is_complete:
             raise CommandError(f"there is no file in {root}: {INPUTS}")
 
     def _of_tar(self, name: str) -> Iterator[Row]:
         number = inflated = 0
-        source = sys.stdin.buffer if name == STANDARD_INPUT else None
         try:
-            size = inf if source else Path(name).stat().st_size
-            with tarfile.open(None if source else name, "r|*", source, tarinfo=_Member) as tar:
+            size = Path(name).stat().st_size
+            with tarfile.open(name, "r|*", tarinfo=_Member) as tar:
                 for member in tar:
                     tar.members = []  # type: ignore[attr-defined] # else it keeps all of them
                     inflated += member.size

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -24,15 +24,16 @@ from .context import Context, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .output import CommandError, exit_code
-from .sources import FORMS, Target, read_policies, target_of
+from .sources import FORMS, read_policies, target_of
 from .texts import STYLES, WORDS, indented, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
 
-    from .sources import Policy
+    from .crawlers import Agent
+    from .sources import Policy, Target
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
@@ -49,21 +50,8 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     version: int = 1
     line: int
     expectation: str
-    expected: str
     holds: bool | None
     check: Check
-
-
-class Expectation(NamedTuple):
-    """One expectation for one crawler."""
-
-    line: int
-    kind: str
-    agent: Agent
-    target: Target
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.agent.name} {self.target.given}"
 
 
 @tool(
@@ -72,35 +60,21 @@ class Expectation(NamedTuple):
     "own. '#' starts a comment.",
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
-    ("test expectations.txt", "test URLs, each with the robots.txt of its site"),
     records=(Test,),
 )
 @click.argument("name", metavar="EXPECTATIONS")
-@click.option("--robots", metavar="ROBOTS", help=f"{FORMS}. Default: that of the site of each URL.")
-def test_tool(context: Context, name: str, robots: str | None) -> int:
+@click.option("--robots", required=True, metavar="ROBOTS", help=f"{FORMS}.")
+def test_tool(context: Context, name: str, robots: str) -> int:
     """Test expectations."""
-    policy = None if robots is None else read_policies([robots], context)[0]
-    paths = None if policy is None else policy.origin or ""
-    expectations = read_expectations(context.read_file(name), name, paths=paths)
-    for warning in dict.fromkeys(each.agent.warning for each in expectations):
+    text = context.read_file(name)
+    (policy,) = read_policies([robots], context)
+    expectations = read_expectations(text, name, policy.origin or "")
+    for warning in dict.fromkeys(agent.warning for _, _, agent, _ in expectations):
         if warning:
             context.output.warn(warning)
-    if policy is not None:
-        return _test(expectations, context, {}, policy)
-    origins = dict.fromkeys(each.target.origin for each in expectations if each.target.origin)
-
-    return context.run(lambda session: _test(expectations, context, session.policies(origins)))
-
-
-def _test(
-    expectations: Sequence[Expectation],
-    context: Context,
-    policies: dict[str, Policy],
-    policy: Policy | None = None,
-) -> int:
     counts: Counter[bool | None] = Counter()
-    for each in expectations:
-        record = record_of(each, policy or policies.get(each.target.origin or ""))
+    for line, kind, agent, target in expectations:
+        record = _tested(line, kind, agent, target, policy)
         counts[record.holds] += 1
         if context.output.as_json:
             context.output.record(record)
@@ -111,71 +85,49 @@ def _test(
     return exit_code(+counts)
 
 
-def record_of(expectation: Expectation, policy: Policy | None) -> Test:
-    """Return the record of an expectation. ``policy`` is None if it is not known."""
-    target, agent = expectation.target, expectation.agent
+def _tested(line: int, kind: str, agent: Agent, target: Target, policy: Policy) -> Test:
     verdict = None
-    if policy is not None and not policy.access.is_unreachable:
+    if not policy.access.is_unreachable:
         verdict = agent.verdict(policy, target.url)
-    found = explain(target, agent, policy, verdict)
     return Test(
-        line=expectation.line,
-        expectation=str(expectation),
-        expected=expectation.kind,
-        holds=None if found.allowed is None else found.allowed == (expectation.kind == "allow"),
-        check=found,
+        line=line,
+        expectation=f"{kind} {agent.name} {target.given}",
+        holds=None if verdict is None else verdict.allowed == (kind == "allow"),
+        check=explain(target, agent, policy, verdict),
     )
 
 
-def read_expectations(text: bytes, name: str, *, paths: str | None) -> list[Expectation]:
-    """Return the expectations of a file, at least one.
+def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:
+    """Return the expectations of a file, at least one: line, kind, crawler and URL.
 
-    ``paths``: the origin that paths belong to; empty for a robots.txt file; None if a path is not
-    enough. Raises :class:`CommandError` for an unreadable line, with its number.
+    ``origin`` is that of paths, or empty. Raises :class:`CommandError` for an unreadable line, with
+    its number.
     """
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise CommandError(f"cannot read {name}: it is not UTF-8 text") from None
-    found: list[Expectation] = []
+    found: list[tuple[int, str, Agent, Target]] = []
     for number, line in enumerate(lines, 1):
-        try:
-            found += _read_line(number, line, paths)
-        except ValueError as error:
-            raise CommandError(f"{name}, line {number}: {error}") from None
+        pairs = _WORD.findall(_COMMENT.sub("", line))
+        words = [quoted or word for quoted, word in pairs if quoted or word]
+        if not words:
+            continue
+        where, kind = f"{name}, line {number}", words[0].lower()
+        if kind not in KINDS or len(words) != 3:
+            raise CommandError(f"{where}: write 'allow AGENT PATH' or 'disallow AGENT PATH'")
+        given = words[2]
+        is_path = given.startswith("/") and not given.startswith("//")
+        target = target_of(origin + given if is_path else given, in_file=True)
+        if not target.is_valid or (target.origin is None and not is_path):
+            raise CommandError(f"{where}: {given!r} is neither a path nor a URL with a robots.txt")
+        target = target._replace(given=given)
+        found += ((number, kind, agent, target) for agent in resolve([words[1]]))
         if len(found) > MAX_EXPECTATIONS:
             raise CommandError(f"{name} has more than {MAX_EXPECTATIONS:,} expectations")
     if not found:
         raise CommandError(f"{name} has no expectations")
     return found
-
-
-def _read_line(number: int, line: str, paths: str | None) -> Iterator[Expectation]:
-    words = [
-        quoted or word for quoted, word in _WORD.findall(_COMMENT.sub("", line)) if quoted or word
-    ]
-    if not words:
-        return
-    kind = words[0].lower()
-    if kind not in KINDS:
-        raise ValueError(f"{words[0]!r} is not one of {', '.join(KINDS)}")
-    if len(words) != 3:
-        raise ValueError(f"write '{kind} AGENT PATH'")
-    target = _target(words[2], paths)
-    for agent in resolve([words[1]]):
-        yield Expectation(number, kind, agent, target)
-
-
-def _target(given: str, paths: str | None) -> Target:
-    is_path = given.startswith("/") and not given.startswith("//")
-    if is_path and paths is None:
-        raise ValueError(f"{given} is a path: name the robots.txt with --robots, or write a URL")
-    if is_path and paths:
-        return target_of(paths + given)._replace(given=given)
-    target = target_of(given, in_file=True)
-    if not target.is_valid or (target.origin is None and not is_path):
-        raise ValueError(f"{given!r} is neither a path nor a URL with a robots.txt")
-    return target
 
 
 def _failure(record: Test) -> Iterator[RenderableType]:
@@ -187,7 +139,7 @@ def _failure(record: Test) -> Iterator[RenderableType]:
     yield text.append(f"  line {record.line}: {expectation}", style="bold default")
     if not is_known:
         access = found.robots_txt
-        yield indented(printable(access.problem if access else "the robots.txt is not known"))
+        yield indented(printable(access.problem if access else ""))
         return
     group = f", for {found.group}" if found.reason == "rules" and found.rule is None else ""
     yield indented(f"{WORDS[found.allowed]}: {reason_text(found)}{group}")

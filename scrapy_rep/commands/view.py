@@ -1,13 +1,12 @@
 """``view``: a page as a crawler sees it.
 
-A page may be of any size and shape: its tree is walked once, and everything that is kept has a
-limit.
+A page may be of any size and shape: its tree is walked a few times, and everything that is kept has
+a limit.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -16,26 +15,25 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
-from ..pages.directives import header_lines, link_targets
+from ..pages.directives import META, TDM_PLACE, header_lines
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from .context import Context, tool
-from .crawlers import agents_of, of_user_agent
+from .crawlers import agents_of
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
 from .output import CommandError, ExitCode
 from .sources import site_of
-from .texts import answer_table, listed, named_values, quantity, word
+from .texts import answer_table, listed, named_values, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from rich.console import RenderableType
     from scrapy.http import Response
 
     from ..protocol.tdmrep import TdmRule
-    from ..settings import Settings
     from .crawlers import Agent
     from .session import Session
     from .sources import Target
@@ -45,13 +43,13 @@ MAX_PAGE = 10 << 20
 """Bytes of a page. A larger one is not read."""
 
 MAX_URL = 8000
-"""Characters of a URL. A link with a longer one is counted as unreadable."""
+"""Characters of a URL. A link with a longer one is skipped."""
 
 MAX_TEXT, MAX_TITLE = 20_000, 500
-"""Characters of the text of a page, and of its title and the text of a link, that are kept."""
+"""Characters of the text of a page, and of its title, that are kept."""
 
-MAX_STATEMENTS, MAX_LINKS, MAX_PARTS = 200, 2000, 50
-"""Directives and links of a page, each URL once, and elements within a link that are read."""
+MAX_STATEMENTS, MAX_LINKS, MAX_UNREAD = 200, 2000, 50
+"""Directives and links of a page, each URL once, and robots meta elements without a content."""
 
 MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
 """Lines, and links and directives, that are shown as text. JSON has more."""
@@ -82,12 +80,6 @@ _REFRESH = re.compile(r"[\d.\s]+[;,\s]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGN
 
 _NO_TEXT = ("script", "style", "template", "head", "iframe", "svg")
 """Elements whose content is not text of the page."""
-_BLOCK_NAMES = """
-address article aside blockquote br caption dd div dl dt fieldset figcaption figure footer form h1
-h2 h3 h4 h5 h6 header hr li main nav ol p pre section table td th tr ul
-"""
-_BLOCKS = frozenset(_BLOCK_NAMES.split())
-"""Elements that begin a new line."""
 
 
 class Directive(Struct):
@@ -99,31 +91,22 @@ class Directive(Struct):
     agent: str
 
 
-class PageUse(Struct):
-    """A use of the content: whether it is granted, and what the robots.txt and the page state."""
-
-    granted: bool
-    robots_txt: bool | None
-    page: bool | None
-
-
 class Link(Answer, kw_only=True):
     """A URL of a page, and what the robots.txt says if it is on the site of the page.
 
-    ``kind``: ``link``, ``form``, ``frame``, ``resource``, such as an image, or ``script``: a link
-    that is only in a script, so that few crawlers find it. The ``text`` of a form is its method.
+    ``kind``: ``link``, ``form``, ``frame``, ``redirect``, ``refresh``, ``resource``, such as an
+    image, or ``script``: a link that is only in a script, so that few crawlers find it.
     """
 
     url: str
-    kind: str = "link"
-    text: str = ""
+    kind: str
     nofollow: bool = False
 
 
 class Page(Struct, kw_only=True):
-    """A page. ``access_terms``: the payment or license that the site requires; ``location``: where
-    it redirects to. ``unread``: the values of robots meta elements that have a ``value`` in place
-    of a ``content``. ``text`` may be cut. ``left_out`` counts further directives and links."""
+    """A page. ``usage``: which uses of the content the robots.txt and the page grant together.
+    ``unread``: the values of robots meta elements that have a ``value`` in place of a ``content``.
+    ``text`` may be cut. ``left_out`` counts further directives and links."""
 
     url: str
     status: int
@@ -132,46 +115,37 @@ class Page(Struct, kw_only=True):
     directives: list[Directive]
     indexable: bool
     nofollow: bool
-    usage: dict[str, PageUse]
+    usage: dict[str, bool]
     licenses: tuple[str, ...]
-    access_terms: dict[str, Any] | None
-    location: Link | None = None
-    canonical: Link | None = None
-    refresh: Link | None = None
     unread: list[str] = []
     title: str | None = None
     text: str = ""
     links: list[Link] = []
-    other_links: int = 0
     left_out: int = 0
 
 
 class Contradiction(Struct):
-    """What contradicts itself in a page and the robots.txt files."""
+    """What contradicts itself in a page and the robots.txt."""
 
     code: str
     text: str
 
 
 class View(Struct, kw_only=True, tag_field="type", tag="view"):
-    """A page as a crawler sees it. ``refusal``: why the page was not requested; ``failure``: why
-    it could not be fetched."""
+    """A page as a crawler sees it. ``failure``: why it was not fetched."""
 
     version: int = 1
     url: str
-    requested_as: str
     check: Check
-    refusal: Answer | None = None
     failure: str | None = None
     page: Page | None = None
     contradictions: list[Contradiction] = []
 
 
 @tool(
-    "Show a page as a crawler sees it: the verdict of robots.txt, status and redirects, the "
-    "directives of the page and where each stands, its text, the verdict on its links, forms, "
-    "frames and resources, and what contradicts itself. A page that robots.txt disallows is not "
-    "requested.",
+    "Show a page as a crawler sees it: the verdict of robots.txt, the status, the directives of "
+    "the page and where each stands, its text, the verdict on its links, forms, frames and "
+    "resources, and what contradicts itself. A page that robots.txt disallows is not requested.",
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
@@ -193,29 +167,25 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     agents = agents_of([agent] if agent else [], context)
     if len(agents) > 1:
         raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
-    record = context.run(
-        lambda session: _view(session, target, agents[0], context.settings), reads_tdm_files=True
-    )
+    record = context.run(lambda session: _view(session, target, agents[0]), reads_tdm_files=True)
     context.output.show(record, listing)
-    access = record.check.robots_txt
-    if record.failure is not None or (access and access.is_unreachable):
+    check, access = record.check, record.check.robots_txt
+    if (access and access.is_unreachable) or (check.allowed and record.page is None):
         return ExitCode.UNKNOWN
-    is_ok = record.check.allowed and record.page is not None and not record.contradictions
+    is_ok = check.allowed and not record.contradictions
     return ExitCode.OK if is_ok else ExitCode.FOUND
 
 
-def _view(session: Session, target: Target, agent: Agent, settings: Settings) -> View:
+def _view(session: Session, target: Target, agent: Agent) -> View:
     """Return the record of a page."""
     (policy,) = session.each_policy([target.origin or ""], target.url)
     check = explain(target, agent, policy, agent.verdict(policy, target.url))
-    record = View(
-        url=target.url, requested_as=of_user_agent(settings.user_agent(None)).name, check=check
-    )
+    record = View(url=target.url, check=check)
     response = _download(session, record)
     if response is not None:
         page = record.page = _page(response, agent, check, session.tdm_rule(response))
-        for link in [*page.links, page.canonical, page.location, page.refresh]:
-            if link is not None and origin_of(link.url) == target.origin:
+        for link in page.links:
+            if origin_of(link.url) == target.origin:
                 link.judge(agent.verdict(policy, link.url))
         record.contradictions = list(_contradictions(check, page))
     return record
@@ -225,18 +195,14 @@ def _download(session: Session, record: View) -> Response | None:
     from scrapy import Request
     from scrapy.exceptions import IgnoreRequest
 
-    from ..exceptions import RobotsTxtDisallowed
+    from ..fetch.downloader import in_words
 
     try:
         return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
-    except RobotsTxtDisallowed as error:
-        record.refusal = Answer.of(error.verdict)
-    except IgnoreRequest as error:
-        record.failure = str(error) or "a middleware dropped the request"
+    except IgnoreRequest as error:  # also if the robots.txt disallows the page for your crawler
+        record.failure = str(error)[:MAX_LENGTH] or "a middleware dropped the request"
     except Exception as error:  # of any download handler
-        reasons = getattr(error, "reasons", None)  # of Twisted's ResponseFailed
-        inner = reasons[0].value if reasons else error
-        record.failure = f"{type(inner).__name__}: {inner}"[:MAX_LENGTH]
+        record.failure = in_words(error).replace("REP_TIMEOUT", "DOWNLOAD_TIMEOUT")
     return None
 
 
@@ -251,9 +217,6 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
     )
     robots = [check.usage.evaluated] if check.usage else []
-    by_robots = usage.evaluated(robots)
-    by_page = usage.evaluated(own, found.tdm_reservation)
-    evaluated = usage.evaluated([*robots, *own], found.tdm_reservation)
     page = Page(
         url=response.url,
         status=response.status,
@@ -266,27 +229,22 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         left_out=max(len(stated) - MAX_STATEMENTS, 0),
         indexable=found.indexable,
         nofollow=found.nofollow,
-        usage={
-            use: PageUse(granted, by_robots.get(use), by_page.get(use))
-            for use, granted in evaluated.items()
-        },
+        usage=usage.evaluated([*robots, *own], found.tdm_reservation),
         licenses=tuple(found.licenses),
-        access_terms=None if found.access_terms is None else asdict(found.access_terms),
     )
     location = response.headers.get("Location")
     if location and response.status in REDIRECT_STATUSES:
         url = redirect_target(response.url, location)
-        page.location = None if url is None else Link(url=url)
+        page.links = [] if url is None else [Link(url=url, kind="redirect")]
     read_content(response, page)
     return page
 
 
 def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
-    name = check.agent
-    for code, link in (("redirect", page.location), ("refresh", page.refresh)):
-        if link is not None and check.allowed and link.allowed is False:
-            text = f"The page has a {code} to {link.url}, which is disallowed for {name}."
-            yield Contradiction(f"{code}-to-disallowed", text)
+    for link in page.links:
+        if link.kind in ("redirect", "refresh") and check.allowed and link.allowed is False:
+            text = f"The page has a {link.kind} to {link.url}, which is disallowed."
+            yield Contradiction(f"{link.kind}-to-disallowed", text)
     for value in page.unread:
         text = f"A robots meta element has {value} as its value: crawlers read only its content."
         yield Contradiction("value-without-content", text)
@@ -295,22 +253,9 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
     if not check.allowed and restrictions:
         yield Contradiction(
             "directives-behind-disallow",
-            f"The page says {', '.join(restrictions)}, but {name} never sees it: robots.txt "
+            f"The page says {', '.join(restrictions)}, but {check.agent} never sees it: robots.txt "
             "disallows the page. Its URL may be indexed without its content.",
         )
-    if {"noindex", "none"} & rules.keys() and {"index", "all"} & rules.keys():
-        text = "The page says both index and noindex: noindex holds."
-        yield Contradiction("index-and-noindex", text)
-    if page.canonical is not None and page.canonical.allowed is False:
-        text = f"The canonical URL is disallowed for {name}, so its content is not known."
-        yield Contradiction("canonical-disallowed", text)
-    if page.canonical is not None and page.canonical.url != page.url and not page.indexable:
-        text = "The page says noindex, but names another URL as canonical."
-        yield Contradiction("noindex-with-canonical", text)
-    for name, use in page.usage.items():
-        if use.robots_txt is not None and use.page is not None and use.robots_txt != use.page:
-            text = f"robots.txt and the page differ about {name}: it is refused."
-            yield Contradiction("usage-differs", text)
 
 
 # The content of a page
@@ -323,14 +268,8 @@ def read_content(response: Response, page: Page) -> None:
     """
     from scrapy.http import HtmlResponse, TextResponse
 
-    from ..pages.html import document, elements, markup
+    from ..pages.html import document
 
-    named = [
-        target
-        for line in header_lines(response, "Link")
-        for target in link_targets(line, "canonical")
-    ]
-    page.canonical = _link(named[0], response.url) if named else None
     if not isinstance(response, HtmlResponse):
         if isinstance(response, TextResponse):
             page.text = response.body[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
@@ -339,59 +278,54 @@ def read_content(response: Response, page: Page) -> None:
     root = selector.root
     if not hasattr(root, "iter"):  # an empty page
         return
-    if not named:
-        values = (element.value for element in elements(markup(response), (), "canonical"))
-        first = next((value for value in values if value.strip()), None)
-        page.canonical = None if first is None else _link(first, base)
     title = next(root.iter("title"), None)
-    page.title = None if title is None else _words([title.text or ""]) or None
-    for element in root.iter("meta"):
-        kind, name = ((element.get(key) or "").strip().lower() for key in ("http-equiv", "name"))
-        content = element.get("content")
-        found = _REFRESH.match((content or "")[:MAX_URL]) if kind == "refresh" else None
-        if found is not None and page.refresh is None:
-            page.refresh = _link(found[1], base)
-        if name == "robots" and content is None and len(page.unread) < MAX_PARTS:
-            page.unread += [_words([value]) for value in (element.get("value"),) if value]
-    _read_links(root, base, page)
+    page.title = None if title is None else _words(title.text) or None
+    unread = (
+        _words(element.get("value"))
+        for element in root.iter("meta")
+        if (element.get("name") or "").strip().lower() == "robots"
+        and "content" not in element.attrib
+    )
+    page.unread = list(islice(filter(None, unread), MAX_UNREAD))
+    found: dict[tuple[str, str], Link] = {}
+    for kind, value, rel in _links(root):
+        if len(found) >= MAX_LINKS:
+            page.left_out += 1
+            continue
+        url = _resolved(value, base)
+        if url is not None and (kind != "script" or ("link", url) not in found):
+            nofollow = kind == "link" and (page.nofollow or "nofollow" in rel)
+            link = found.setdefault((kind, url), Link(url=url, kind=kind, nofollow=nofollow))
+            link.nofollow &= nofollow  # a crawler follows the link that it may follow
+    page.links += found.values()
     page.text = _text(root)
 
 
-def _read_links(root: Any, base: str, page: Page) -> None:
-    found: dict[tuple[str, str], Link] = {}
-
-    def add(value: str, kind: str, rel: str = "", texts: Iterable[str] = ()) -> None:
-        if len(found) >= MAX_LINKS:
-            page.left_out += 1
-            return
-        link = _link(value, base)
-        if link is None:
-            page.other_links += kind == "link"
-        elif kind != "script" or ("link", link.url) not in found:
-            link.kind = kind
-            link.nofollow = kind == "link" and (page.nofollow or "nofollow" in rel)
-            known = found.setdefault((kind, link.url), link)
-            known.nofollow &= link.nofollow  # a crawler follows the link that it may follow
-            if known is link:
-                link.text = _words(texts)
-
-    scripts = []
-    for element in root.iter(*_URLS):
-        attribute, kind = _URLS[element.tag]
-        value, rel = element.get(attribute), (element.get("rel") or "")[:MAX_LENGTH].lower()
-        if value is None or (element.tag == "link" and _LOADED.isdisjoint(rel.split())):
+def _links(root: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield kind, value and link types of each element with a URL, then the URLs in scripts."""
+    scripts: list[str] = []
+    for element in root.iter("meta", *_URLS):
+        attribute, kind = _URLS.get(element.tag, ("content", "refresh"))
+        value = element.get(attribute)
+        if value is None:
             continue
-        if value.strip().lower().startswith("javascript:"):
-            scripts.append(value)
-        add(value, kind, rel, _texts(element) if kind == "link" else [element.get("method") or ""])
+        rel = (element.get("rel") or "")[:MAX_LENGTH].lower()
+        if kind == "refresh":
+            is_refresh = (element.get("http-equiv") or "").strip().lower() == kind
+            refresh = _REFRESH.match(value[:MAX_URL]) if is_refresh else None
+            if refresh is not None:
+                yield kind, refresh[1], ""
+        elif element.tag != "link" or not _LOADED.isdisjoint(rel.split()):
+            if value.strip().lower().startswith("javascript:"):
+                scripts.append(value)
+            yield kind, value, rel
     scripts += root.xpath("//@onclick")
     urls = ("".join(url) for script in scripts for url in _IN_SCRIPT.findall(script[:MAX_URL]))
     for url in islice(dict.fromkeys(urls), MAX_LINKS):
-        add(url, "script")
-    page.links = list(found.values())
+        yield "script", url, ""
 
 
-def _link(href: str, base: str) -> Link | None:
+def _resolved(href: str, base: str) -> str | None:
     from w3lib.html import HTML5_WHITESPACE
     from w3lib.url import safe_url_string
 
@@ -402,53 +336,29 @@ def _link(href: str, base: str) -> Link | None:
         url = safe_url_string(urljoin(base, href)).partition("#")[0]
     except ValueError:
         return None
-    return Link(url=without_credentials(url)) if origin_of(url) is not None else None
+    return None if origin_of(url) is None else without_credentials(url)
 
 
 def _text(root: Any) -> str:
-    """Return the text of a page, a line for each block. Removes elements from the tree."""
+    """Return the text of a page, in the lines of its source. Removes elements from the tree."""
     from lxml import etree  # type: ignore[import-untyped]
 
     etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
-    parts: list[str] = []
-    room = 4 * MAX_TEXT
+    parts: list[str | None] = []
     for event, element in etree.iterwalk(root, ("start", "end")):
-        text = (element.text if event == "start" else element.tail) or ""
-        if event == "start" and element.get("alt"):
-            text = f" {element.get('alt')} {text}"
-        parts += ["\n"] * (element.tag in _BLOCKS)
-        parts.append(text[:room].replace("\n", " "))
-        room -= len(text)
-        if room < 0:
-            break
-    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
-    return "\n".join(line for line in lines if line)[:MAX_TEXT]
+        parts += (element.get("alt"), element.text) if event == "start" else (element.tail,)
+    lines = (" ".join(line.split()) for line in " ".join(filter(None, parts)).split("\n"))
+    return "\n".join(filter(None, lines))[:MAX_TEXT]
 
 
-def _texts(link: Any) -> Iterator[str]:
-    """Yield the texts of the first elements within a link. Links may be within each other."""
-    for element in islice(link.iter(), MAX_PARTS):
-        if isinstance(element.tag, str):  # a comment has none
-            yield element.text or ""
-            yield element.get("alt") or ""
-        if element is not link:
-            yield element.tail or ""
-
-
-def _words(texts: Iterable[str]) -> str:
-    """Return some texts in one line, cut."""
-    parts = (text[: 2 * MAX_TITLE] for text in texts)
-    return " ".join(" ".join(parts).split())[:MAX_TITLE]
+def _words(text: str | None) -> str:
+    """Return a text in one line, cut."""
+    return " ".join((text or "")[: 4 * MAX_TITLE].split())[:MAX_TITLE]
 
 
 # Texts
 
-_HEADERS = {name: f"in the header {name}" for name in ("tdm-reservation", "tdm-policy")} | {
-    "x-robots-tag": "in the header X-Robots-Tag",
-    "robots-tag": "in the header Robots-Tag",
-    "link": "in the header Link",
-    "tdmrep.json": "in the file tdmrep.json",
-}
+_PLACES = {META: "in the page", TDM_PLACE: f"in the file {TDM_PLACE}"}
 
 
 def listing(record: View) -> Iterator[RenderableType]:
@@ -467,7 +377,7 @@ def listing(record: View) -> Iterator[RenderableType]:
         yield ""
         yield Text("Text", style="bold")
         lines = page.text.split("\n")
-        yield from (Text(f"  {printable(line, 300)}") for line in lines[:MAX_SHOWN_LINES])
+        yield from (Text(f"  {printable(line, 1000)}") for line in lines[:MAX_SHOWN_LINES])
         if lines[MAX_SHOWN_LINES:]:
             yield Text(f"  and {len(lines[MAX_SHOWN_LINES:]):,} more lines", style="dim")
     links = [one for one in page.links if one.kind != "resource" or one.allowed is False]
@@ -478,32 +388,19 @@ def listing(record: View) -> Iterator[RenderableType]:
     left = len(links[MAX_SHOWN:]) + page.left_out
     if left:
         yield f"and {left:,} more links"
-    if page.other_links:
-        yield f"and {page.other_links:,} that are not URLs of pages, such as mailto:"
 
 
 def _rows(record: View) -> Iterator[Row]:
-    if record.refusal is not None:
-        name = printable(record.requested_as, 80)
-        yield "Page", Text(f"not requested: robots.txt disallows it for {name}", style="yellow")
-    elif record.failure is not None:
-        yield "Page", Text(f"not fetched: {printable(record.failure)}", style="yellow")
     page = record.page
     if page is None:
+        yield "Page", Text(f"not fetched: {printable(record.failure or '')}", style="yellow")
         return
     kind = printable(page.content_type or "no content type", 80)
     yield "Page", f"status {page.status}, {kind}, {page.size:,} bytes"
-    if page.location:
-        text = word(page.location.allowed).append(f"  {printable(page.location.url)}", "default")
-        yield "Redirects to", text
-    if page.access_terms:
-        from ..pages.directives import AccessTerms
-
-        yield "Requires", Text(str(AccessTerms(**page.access_terms)), style="yellow")
     yield "Title", printable(page.title or "none")
     directives = [
         f"{one.rule}{': ' * bool(one.argument)}{one.argument[:80]}  "
-        f"{_HEADERS.get(one.place, 'in the page')}"
+        f"{_PLACES.get(one.place) or f'in the header {one.place.title()}'}"
         f"{'' if one.agent == '*' else f', for {one.agent}'}"
         for one in page.directives
     ]
@@ -513,25 +410,13 @@ def _rows(record: View) -> Iterator[Row]:
     if page.nofollow:
         yield "Effect", "its links are not followed"
     if page.usage:
-        yield "Usage", _usage_text(page.usage)
+        words = {True: "granted", False: "refused"}
+        yield "Usage", ", ".join(f"{name}: {words[use]}" for name, use in page.usage.items())
     yield from listed("License", page.licenses, 3)
-    for name, link in (("Canonical", page.canonical), ("Refresh to", page.refresh)):
-        if link is not None:
-            yield name, word(link.allowed).append(f"  {printable(link.url)}", style="default")
     resources = [link.allowed for link in page.links if link.kind == "resource"]
     if resources:
         blocked = resources.count(False)
         yield "Resources", f"{quantity(len(resources), 'URL')}, of which {blocked:,} disallowed"
-
-
-def _usage_text(uses: dict[str, PageUse]) -> str:
-    parts = []
-    for name, use in uses.items():
-        places = {"robots.txt": use.robots_txt, "the page": use.page}
-        sources = [place for place, stated in places.items() if stated == use.granted]
-        word = "granted" if use.granted else "refused"
-        parts.append(f"{name}: {word} (by {' and '.join(sources)})")
-    return ", ".join(parts)
 
 
 def _why(link: Link) -> str:

@@ -1,4 +1,4 @@
-"""The figures of a survey: SQL queries over its rows, with DuckDB.
+"""A survey: one row for each site, and the figures, which are SQL queries with DuckDB.
 
 ``survey.sql`` has the queries: a view for each figure. The rows may be those of many machines. They
 are in a file, so that they need not fit into memory.
@@ -6,20 +6,30 @@ are in a file, so that they need not fit into memory.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.resources import files
+from itertools import islice
 from types import UnionType
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from msgspec import Struct, structs
+from msgspec import Struct, json, structs
 
 from ..protocol.access import AccessResult
+from ..protocol.lines import read
+from ..protocol.lint import lint
+from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
-from .survey_row import Row
+from ..protocol.records import KNOWN_FIELDS, parse_delay
+from ..protocol.robotstxt import other_page
+from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
+from .records import EMPTY, REDIRECT_LOOP, utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from ..protocol.verdict import Rule
 
 VERSION = 3
 """The version of the JSON form. A field or a figure may be added without a new one."""
@@ -27,8 +37,48 @@ VERSION = 3
 MAX_LISTED = 100
 """Rows of a figure. The record says how many others there are."""
 
+MAX_NAMES = 5_000
+"""Agents of one file that count, and delays and preferences. The most agents that we have seen in a
+file are 1,100."""
+
+MAX_TEXT = 100
+"""Characters of a name of a file. Invisible ones are escaped."""
+
+MAX_DELAY = 1_000_000
+"""Seconds. A longer Crawl-delay is taken for one of this length."""
+
 ROW_FILES = (".jsonl", ".jsonl.gz", ".parquet")
 """How the name of a file with rows ends."""
+
+
+class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a survey has of one site. Without a file, the numbers are None and the lists empty."""
+
+    site: str
+    result: str
+    """The state of the robots.txt, such as ``rules``, ``empty`` and ``unavailable``."""
+    status: int | None = None
+    date: str | None = None
+    """The day on which the file was requested, or has changed: ``2026-11-22``."""
+    size: int | None = None
+    """Bytes."""
+    groups: int | None = None
+    rules: int | None = None
+    sitemaps: int | None = None
+    crawl_delays: list[float] = []
+    """Seconds."""
+    features: list[str] = []
+    """The fields that the file has, such as ``sitemap``, and what its patterns have."""
+    everything: list[str] = []
+    """The agents, in lower case, for which the file disallows every path and allows none."""
+    something: list[str] = []
+    """Those for which rules disallow some paths, or all but some."""
+    nothing: list[str] = []
+    """Those for which no rule disallows a path."""
+    findings: list[str] = []
+    """What lint finds, such as ``R404 never-decides``."""
+    preferences: list[str] = []
+    """Usage preferences, such as ``Content-Signal: ai-train=no``."""
 
 
 class Survey(Struct, kw_only=True):
@@ -43,9 +93,7 @@ class Survey(Struct, kw_only=True):
     last_date: str | None
     """The days of the first and the last file: when they were requested, or have changed."""
     complete: bool
-    """Whether all of the input is counted."""
-    problems: int
-    """Files and parts of the input that cannot be read."""
+    """Whether all of the input could be read."""
     sites: int
     files: int
     figures: dict[str, list[dict[str, str | int | float | None]]]
@@ -54,6 +102,127 @@ class Survey(Struct, kw_only=True):
     left_out: dict[str, int]
     """For each figure that is cut, the number of its other rows."""
 
+
+# One row
+
+encode = json.Encoder().encode
+"""Returns the line of JSON of a row."""
+
+
+def row_of(
+    site: str,
+    body: bytes | None,
+    status: int | None = None,
+    result: str = AccessResult.RULES,
+    at: float | None = None,
+) -> Row:
+    """Return the row of a site, whose content never raises an error.
+
+    ``site`` is the origin, or the name of the file. ``body`` is None if there is no file.
+    ``result`` is what the response means, as a value of `AccessResult`. ``at`` is the time of the
+    file in seconds since 1970.
+    """
+    page = None if body is None else other_page(body)
+    if page is not None:
+        body, result = None, page.value
+    state = str(result)
+    facts: dict[str, Any] = {}
+    if body is not None:
+        facts = _facts(body)
+        if result == AccessResult.RULES and not body.strip(b"\xef\xbb\xbf \t\r\n"):
+            state = EMPTY
+    elif result == AccessResult.UNAVAILABLE and status is None:
+        state = REDIRECT_LOOP
+    date = None
+    # A tar file may have any time, and 0 for none.
+    with suppress(ValueError, OverflowError, OSError):
+        date = None if not at else f"{utc(at):%Y-%m-%d}"
+    return Row(site=printable(site), result=state, status=status, date=date, **facts)
+
+
+def _facts(body: bytes) -> dict[str, Any]:
+    """Return the columns of a file."""
+    text = read(body)
+    groups = list_groups(text, strict=False)
+    patterns = [rule.pattern for group in groups for rule in group.rules]
+    found: dict[str, _Summary] = {}
+    for group in groups:
+        summary = _summary(group.rules)
+        for agent in group.agents:
+            if agent in found or len(found) < MAX_NAMES:
+                most = map(max, found.get(agent, summary), summary)
+                found[agent] = tuple(most)
+    extents: dict[str, list[str]] = {"everything": [], "something": [], "nothing": []}
+    for agent, summary in found.items():
+        extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
+    fields = [
+        (name.decode(), value)
+        for _, name, value in records(text, strict=False)
+        if name in KNOWN_FIELDS and value
+    ]
+    features = {
+        **{name: name != "user-agent" for name, _ in fields},
+        "pattern with *": any("*" in pattern for pattern in patterns),
+        "pattern that ends in $": any(pattern.endswith("$") for pattern in patterns),
+    }
+    delays = (parse_delay(value) for name, value in fields if name == "crawl-delay")
+    return {
+        "size": len(body),
+        "groups": len(groups),
+        "rules": len(patterns),
+        "sitemaps": sum(name == "sitemap" for name, _ in fields),
+        "crawl_delays": [
+            min(delay, MAX_DELAY) for delay in islice(delays, MAX_NAMES) if delay is not None
+        ],
+        "features": sorted(name for name, holds in features.items() if holds),
+        **extents,
+        "findings": sorted({f"{each.code.code} {each.code.short_name}" for each in lint(body)}),
+        "preferences": [
+            *sorted({*islice(_preferences(fields), MAX_NAMES)}),
+            *(
+                f"{token}: {_extent(*found[token])} disallowed"
+                for token in POLICY_TOKENS
+                if token in found
+            ),
+        ],
+    }
+
+
+def _preferences(fields: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    for name, value in fields:
+        stated: Iterable[tuple[str, bool | str]] = ()
+        words = ("no", "yes")
+        if name == "content-signal" and (rule := parse_signal_rule(value)) is not None:
+            stated = rule[1].items()
+        elif name == "content-usage":
+            stated, words = parse_usage_rule(value)[1].items(), ("n", "y")
+        for label, meaning in stated:
+            text = meaning if isinstance(meaning, str) else words[meaning]
+            yield printable(f"{name.title()}: {label}={text}", MAX_TEXT)
+
+
+_Summary = tuple[int, ...]
+"""The lengths of the longest patterns that disallow and that allow every path, and some paths."""
+
+
+def _summary(rules: Sequence[Rule]) -> _Summary:
+    lengths = [0, 0, 0, 0]
+    for rule in rules:
+        is_for_some = rule.pattern.rstrip("*") not in ("", "/")
+        kind = 2 * is_for_some + rule.allow
+        lengths[kind] = max(lengths[kind], len(rule.pattern))
+    return tuple(lengths)
+
+
+def _extent(disallow_all: int, allow_all: int, disallow_some: int, allow_some: int) -> str:
+    """Return how much some rules disallow: the name of a column."""
+    # RFC 9309 §2.2.2: the longer pattern wins, and allow if both have the same length.
+    if disallow_all > allow_all:
+        return "something" if allow_all or allow_some else "everything"
+    return "something" if disallow_some else "nothing"
+
+
+# The figures
 
 _TYPES = {str: "VARCHAR", int: "BIGINT", list[str]: "VARCHAR[]", list[float]: "DOUBLE[]"}
 _COLUMNS = {
@@ -69,12 +238,10 @@ _FIGURES = {
     "numbers": "#1",
     "features": _MOST_FIRST,
     "agents": _MOST_FIRST,
-    "blocked_agents": _MOST_FIRST,
     "ai_agents": _MOST_FIRST,
     "purposes": _MOST_FIRST,
     "preferences": _MOST_FIRST,
     "findings": _MOST_FIRST,
-    "unknown_fields": _MOST_FIRST,
     "differences": "abs(#4) DESC, #1",
 }
 """The figures, with the order of their rows."""
@@ -154,9 +321,7 @@ class Rows:
         except self._error as error:
             raise RowFileError(f"cannot write {path}: {error}") from None
 
-    def survey(
-        self, sources: Sequence[str], *, complete: bool, problems: int, compared: bool
-    ) -> Survey:
+    def survey(self, sources: Sequence[str], *, complete: bool, compared: bool) -> Survey:
         """Return the figures. ``compared``: with the differences to the survey before."""
         figures = {}
         left_out = {}
@@ -176,7 +341,6 @@ class Rows:
         ).fetchall()
         return Survey(
             made_at=datetime.now(timezone.utc), sources=[printable(each) for each in sources],
-            first_date=first, last_date=last,
-            complete=complete, problems=problems, sites=sites, files=read,
+            first_date=first, last_date=last, complete=complete, sites=sites, files=read,
             figures=figures, left_out=left_out,
         )  # fmt: skip

@@ -17,11 +17,15 @@ FROM (
     SELECT survey, 'result' AS measure, result AS name, 'sites' AS unit FROM rows
     UNION ALL SELECT survey, 'status', status::VARCHAR, 'sites' FROM rows WHERE status IS NOT NULL
     UNION ALL SELECT survey, 'feature', unnest(list_distinct(features)), 'files' FROM rows
+    UNION ALL SELECT survey, 'feature', 'no group', 'files' FROM rows WHERE groups = 0
+    UNION ALL SELECT survey, 'feature', 'more than 500 KiB', 'files' FROM rows WHERE size > 512000
+    UNION ALL SELECT survey, 'feature', 'findings of lint', 'files' FROM rows WHERE len(findings) > 0
+    UNION ALL SELECT survey, 'feature', extent || ' disallowed for *', 'files' FROM named WHERE agent = '*'
+    UNION ALL SELECT DISTINCT ON (id) survey, 'feature', 'group for a named agent', 'files'
+    FROM named WHERE agent <> '*'
     UNION ALL SELECT survey, 'finding', unnest(list_distinct(findings)), 'files' FROM rows
     UNION ALL SELECT survey, 'preference', unnest(list_distinct(preferences)), 'files' FROM rows
-    UNION ALL SELECT survey, 'field', unnest(list_distinct(unknown_fields)), 'files' FROM rows
     UNION ALL SELECT DISTINCT ON (id, agent) survey, 'agent', agent, 'files' FROM named
-    UNION ALL SELECT survey, 'blocked', agent, 'files' FROM named WHERE extent = 'everything'
     UNION ALL SELECT DISTINCT ON (id, purpose, extent)
         survey, 'purpose', purpose || ': ' || extent, 'files'
     FROM named JOIN crawlers USING (agent)
@@ -38,10 +42,8 @@ SELECT name, number, share FROM counts WHERE survey = 'now' AND measure = which;
 CREATE VIEW results AS FROM counted('result');
 CREATE VIEW statuses AS FROM counted('status');
 CREATE VIEW features AS FROM counted('feature');
-CREATE VIEW blocked_agents AS FROM counted('blocked');
 CREATE VIEW preferences AS FROM counted('preference');
 CREATE VIEW findings AS FROM counted('finding');
-CREATE VIEW unknown_fields AS FROM counted('field');
 
 CREATE VIEW numbers AS
 SELECT
@@ -50,7 +52,10 @@ SELECT
     quantile_disc(value, 0.9) AS p90, quantile_disc(value, 0.99) AS p99, max(value) AS largest
 FROM (
     SELECT name, value::DOUBLE AS value FROM (
-        UNPIVOT (FROM rows WHERE survey = 'now') ON size, lines, groups, agents, rules, longest_pattern, sitemaps
+        UNPIVOT (
+            SELECT *, CASE WHEN size IS NOT NULL THEN len(everything || something || nothing) END AS agents
+            FROM rows WHERE survey = 'now'
+        ) ON size, groups, agents, rules, sitemaps
         INTO NAME name VALUE value
     )
     UNION ALL SELECT 'crawl_delay', unnest(crawl_delays) FROM rows WHERE survey = 'now'

@@ -105,22 +105,6 @@ def test_hostile_text_is_escaped(run: Run, tmp_path: Path) -> None:
     assert "\x07" not in shown
 
 
-def test_many_rules_and_values_are_counted(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(diff_module, "MAX_LISTED", 90)
-    lines = "".join(f"Sitemap: https://example.com/{n}\n" for n in range(70))
-    new = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(70)) + lines
-    shown = diff(run, tmp_path, "", new, "--format", "text")
-    assert "and 20 more\n" in shown
-    assert "and 50 more\n" in shown
-    listed = [(len(row["changes"]), row["left_out"])
-              for row in diff(run, tmp_path, "", new)["differences"]]  # fmt: skip
-    assert listed == [(70, 0), (20, 50)]
-    monkeypatch.setattr(show_module, "MAX_RULES", 1)
-    assert diff(run, tmp_path, new, new, code=3)["same"] is None
-
-
 def test_what_is_listed_is_limited_in_all(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,8 +117,15 @@ def test_what_is_listed_is_limited_in_all(
     wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(300))
     rows = diff(run, tmp_path, groups, wide)["differences"]
     assert sum(len(row["names"]) for row in rows) == 301
-    assert sum(len(row["changes"]) for row in rows) == 60
-    assert all(len(row["changes"]) + row["left_out"] in (300, 301) for row in rows)
+    listed = [len(row["removed"]) + len(row["added"]) for row in rows]
+    assert sum(listed) == 60
+    assert all(
+        number + row["left_out"] in (300, 301) for number, row in zip(listed, rows, strict=True)
+    )
+    shown = diff(run, tmp_path, groups, wide, "--format", "text")
+    assert "and 250 more\n" in shown
+    monkeypatch.setattr(show_module, "MAX_RULES", 1)
+    assert diff(run, tmp_path, wide, wide, code=3)["same"] is None
 
 
 def test_sites(web: Web, tmp_path: Path) -> None:
@@ -144,9 +135,8 @@ def test_sites(web: Web, tmp_path: Path) -> None:
     done = forked("diff", site.url(), "new.txt", "--json", cwd=tmp_path)
     assert done.record["old"]["state"] == "unavailable"
     (row,) = done.record["differences"]
-    (change,) = row["changes"]
-    assert change == {"change": "added", "record": "Sitemap", "value": "https://x/s", "line": None}
-    assert (row["names"], done.code, site.robots_fetches) == ([], 1, 1)
+    assert row == {"names": [], "removed": [], "added": ["Sitemap: https://x/s"], "left_out": 0}
+    assert (done.code, site.robots_fetches) == (1, 1)
     site.pages["/robots.txt"] = Page(b"", 503)
     done = forked("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
     assert done.code == 3
@@ -232,7 +222,7 @@ def test_what_is_not_listed_has_the_same_verdicts(old: list[str], new: list[str]
     changed = {
         name
         for row in record["differences"]
-        if any(change["line"] for change in row["changes"])
+        if any(text.startswith("line ") for text in (*row["removed"], *row["added"]))
         for name in row["names"]
     }
     for name in ("a", "b", "*"):
@@ -284,23 +274,15 @@ def test_no_difference(old: str, new: str) -> None:
 )
 def test_other_records(line: str, part: str) -> None:
     start = "User-agent: a\nDisallow: /x\n"
-    for old, new in ((start, start + line), (start + line, start)):
+    for old, new, place in ((start, start + line, "added"), (start + line, start, "removed")):
         (row,) = compare(old, new)["differences"]
         assert row["names"] in (["a"], [])
-        (change,) = row["changes"]
-        assert (change["record"], change["line"]) == (part, None)
-        assert change["change"] == ("added" if old == start else "removed")
+        (text,) = row["added"] + row["removed"]
+        assert text.startswith(f"{part}: ")
+        assert row[place] == [text]
 
 
 def test_records_that_belong_to_one_of_two_tokens_with_the_same_rules() -> None:
     old = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /x"
     (row,) = compare(old, old.replace("1", "2"))["differences"]
     assert row["names"] == ["a"]
-
-
-def test_crawlers_with_the_same_difference_are_together() -> None:
-    old = "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /x\nDisallow: /y"
-    new = "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /x\nDisallow: /y\n"
-    sites = "User-agent: a\nUser-agent: b\nCrawl-delay: 1"
-    (row,) = compare(old, new + sites)["differences"]
-    assert row["names"] == ["a", "b"]

@@ -62,7 +62,6 @@ def files(run: Run, tmp_path: Path) -> Run:
     (tmp_path / "empty" / "folder").mkdir(parents=True)
     (tmp_path / "latin.txt").write_bytes(b"\xff\xfe\0")
     (tmp_path / "none.txt").write_bytes(b"")
-    (tmp_path / "path.txt").write_bytes(b"allow x /")
     for name in ("cut.gz", "cut.tgz"):
         (tmp_path / name).write_bytes(gzip.compress(os.urandom(5000))[:4000])
     for name in ("rows.jsonl", "rows.parquet"):
@@ -100,6 +99,7 @@ FILE = ("--robots", "robots.txt")
         (["check", "/x", "--url-field", "a"], "--from-format and --url-field belong to a"),
         (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
         (["diff", "-", "-"], "only one argument can be standard input"),
+        (["test", "-", "--robots", "-"], "only one argument can be standard input"),
         (["lint", "https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
         (["lint", "-", "--fix"], "--fix corrects files, and - is not a file"),
         (["show", ""], "cannot read : Is a directory"),
@@ -117,15 +117,14 @@ FILE = ("--robots", "robots.txt")
         (["diff", "folder/missing.txt", "robots.txt"], "cannot read folder/missing.txt: No such"),
         (["lint", "empty"], "the folder empty has no robots.txt"),
         (["test", "missing.txt", *FILE], "cannot read missing.txt: No such file"),
-        (["test", "robots.txt", *FILE], "line 1: 'User-agent:' is not one of"),
+        (["test", "robots.txt", *FILE], "line 1: write 'allow AGENT PATH' or 'disallow"),
         (["test", "none.txt", *FILE], "none.txt has no expectations"),
         (["test", "latin.txt", *FILE], "cannot read latin.txt: it is not UTF-8 text"),
-        (["test", "path.txt"], "/ is a path: name the robots.txt with --robots, or write a URL"),
+        (["test", "none.txt"], "Missing option '--robots'"),
         (["view", "mailto:x"], "not a URL with a robots.txt: mailto:x"),
         (["view", "https://["], "not a URL with a robots.txt: https://["),
         (["view", "https://x.example/" + "a" * 9000], "not a URL with a robots.txt"),
         (["view", "https://x.example", "-a", "ai-training"], "name one"),
-        (["crawlers", "\x1b[2J"], r"\x1b[2J is not a well-known crawler: -a takes it for"),
         # Stores
         (["export", "x"], "it must be 'sqlite:///path'"),
         (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
@@ -141,7 +140,9 @@ FILE = ("--robots", "robots.txt")
         (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
         (["import", "sqlite:///robots.txt", "none.txt"], "file is not a database"),
         (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
-        # Surveys
+        # Reports and surveys
+        (["report", "robots.txt"], "cannot read robots.txt: it is not an event log of a crawl"),
+        (["report", "none"], "cannot read none: No such file"),
         (["survey", "none"], "cannot read none: No such file or directory"),
         (["survey", "cut.tgz"], "cannot read cut.tgz as a tar file"),
         (["survey", "https://example.com"], "https://example.com is not the URL of a store"),

@@ -138,15 +138,6 @@ def test_a_damaged_log_is_used_and_named(run: Run, tmp_path: Path) -> None:
     assert A in done.out
 
 
-def test_another_file_is_refused(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    path.write_bytes(b'{"type": "report"}')
-    done = run("report", str(path))
-    assert done.code == 2
-    assert f"cannot read {path}: it is not an event log of a crawl" in done.err
-    assert run("report", str(tmp_path / "missing")).code == 2
-
-
 def test_more_than_a_page(run: Run, tmp_path: Path) -> None:
     made = log()
     for number in range(30):
@@ -181,15 +172,6 @@ def test_hostile_texts_are_escaped_and_cut(run: Run, tmp_path: Path) -> None:
     assert max(map(len, done.out.splitlines())) <= 80
     assert len(done.out) < 5000
     assert "\x1b" not in json.dumps(run("report", written(tmp_path, made), "--json").record)
-
-
-def test_what_is_left_out_is_said(run: Run, tmp_path: Path) -> None:
-    made = log()
-    for line in range(52):
-        rule = DENIED._replace(rule=Rule(False, "/", line))
-        made.dropped("http://a.example/", rule)
-    out = " ".join(run("report", written(tmp_path, made)).out.split())
-    assert "Left out 2 requests whose rule or reason is not listed" in out
 
 
 def sample(folder: Path) -> str:

@@ -6,10 +6,9 @@ import gzip
 import io
 import json
 import os
-import signal
 import sys
 import tarfile
-from concurrent.futures import ThreadPoolExecutor
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,19 +18,15 @@ import pytest
 from scrapy_rep.commands import survey as survey_module
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.reports.survey import MAX_LISTED, Survey
-from scrapy_rep.reports.survey_row import row_of
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
 from testing.web import Page, redirect
 from testing.web import text as plain
 
-from .conftest import tool
+from .conftest import TIMEOUT, started
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy_rep.reports.survey_row import Row
     from testing.web import Web
 
     from .conftest import Cli, Done, Run
@@ -94,17 +89,14 @@ def test_a_folder(run: Run, folder: Path) -> None:
         "disallow": 4,
         "everything disallowed for *": 1,
         "findings of lint": 2,
-        "group for *": 3,
         "group for a named agent": 2,
         "no group": 1,
-        "page of HTML": 1,
         "pattern that ends in $": 1,
         "pattern with *": 1,
         "sitemap": 1,
         "something disallowed for *": 2,
     }
     assert ("gptbot", 2, 0.4, 1, 1, 0) in rows(record, "agents")
-    assert numbers(record, "blocked_agents") == {"*": 1, "gptbot": 1}
     assert [name for name, *_ in rows(record, "ai_agents")] == ["gptbot", "ccbot"]
     assert rows(record, "purposes") == [
         ("ai-training", 2, 0.4, 1, 1, 0),
@@ -115,10 +107,11 @@ def test_a_folder(run: Run, folder: Path) -> None:
     delay, size = found["crawl_delay"], found["size"]
     assert (delay["p10"], delay["median"], delay["largest"]) == (5, 5, 5)
     assert size["median"] == sorted(map(len, FILES.values()))[2]
+    assert (found["agents"]["p10"], found["agents"]["largest"]) == (0, 2)
     assert record.left_out == {}
 
 
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz", "w:bz2"])
+@pytest.mark.parametrize("mode", ["w", "w:xz"])
 def test_a_tar_file(run: Run, tmp_path: Path, folder: Path, mode: str) -> None:
     (tmp_path / "sites.tar").write_bytes(tar_of(FILES, mode))
     records = [record_of(run("survey", name, "--json")) for name in (str(folder), "sites.tar")]
@@ -127,11 +120,6 @@ def test_a_tar_file(run: Run, tmp_path: Path, folder: Path, mode: str) -> None:
         record.made_at, record.sources = records[0].made_at, []
         record.first_date = record.last_date = None
     assert records[0] == records[1]
-
-
-def test_a_tar_file_from_standard_input() -> None:
-    done = tool("survey", "-", "--json", stdin=tar_of(FILES))
-    assert record_of(done).files == 5
 
 
 def test_hostile_members_are_data(run: Run, tmp_path: Path) -> None:
@@ -154,14 +142,13 @@ def test_hostile_members_are_data(run: Run, tmp_path: Path) -> None:
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize("mode", ["w", "w:gz", "w:xz"])
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
 def test_a_damaged_tar_file(run: Run, tmp_path: Path, mode: str) -> None:
     files = {f"{number}": os.urandom(20_000) for number in range(20)}
     (tmp_path / "x.tar").write_bytes(tar_of(files, mode)[:150_000])
     done = run("survey", "x.tar", "--json")
     assert done.code == 3
     assert not done.record["complete"]
-    assert done.record["problems"] == 1
     assert 0 < done.record["files"] < 20
 
 
@@ -225,26 +212,6 @@ def test_an_archive(run: Run, tmp_path: Path) -> None:
     assert "<h2>Statuses</h2>" in (tmp_path / "x.html").read_text("utf-8")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_named_pipe_is_opened_once(tmp_path: Path) -> None:
-    path = tmp_path / "sites.tgz"
-    os.mkfifo(path)  # type: ignore[attr-defined, unused-ignore]
-    with ThreadPoolExecutor(1) as pool:
-        writing = pool.submit(path.write_bytes, tar_of(FILES))
-        done = tool("survey", str(path), "--json")
-        assert done.record["files"] == 5
-        assert writing.result() > 0
-
-
-def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
-    whole = warc_of(("200 OK", b"User-agent: *"), ("200 OK", os.urandom(5000)))
-    (tmp_path / "a.warc.gz").write_bytes(whole[:-1000])
-    done = run("survey", "a.warc.gz", "--json")
-    assert done.code == 3
-    assert "a.warc.gz: no readable record" in done.err
-    assert done.record["files"] == 1
-
-
 def test_one_row_for_each_site(run: Run, tmp_path: Path) -> None:
     """The last answer of a site counts, whatever comes after it: a redirect, a 304, an outage."""
     sites = {"a": ["503", "404", "200"], "b": ["200", "304", "503"], "c": ["301", "503"]}
@@ -283,11 +250,14 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/a.sqlite", "REP_RETRY_TIMES": 0}
     done = await cli(*arguments, settings=settings)
     record = record_of(done, code=3)
-    assert record.problems == done.err.count(" is not a site\n") == 2
+    assert done.err.count(" is not a site\n") == 2
+    assert not record.complete
     assert numbers(record, "results") == {
         "rules": 3, "not-robots-txt": 1, "refused": 1, "unavailable": 1, "unreachable": 1,
     }  # fmt: skip
-    assert numbers(record, "blocked_agents") == {"*": 1, "gptbot": 1}
+    assert {row["name"]: row["everything"] for row in record.figures["agents"]} == {
+        "*": 1, "gptbot": 1,
+    }  # fmt: skip
     lines = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert {line["site"] for line in lines} == {site.root for site in sites}
     assert max(line["size"] or 0 for line in lines) > 512_000
@@ -304,7 +274,6 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
 def test_rows_of_many_machines(run: Run, tmp_path: Path, folder: Path, name: str) -> None:
-    whole = record_of(run("survey", str(folder), "--json"))
     (tmp_path / "x.tar").write_bytes(tar_of({"x/y": b"User-agent: x"}))
     assert run("survey", "x.tar", "--rows", f"first {name}", "--json").code == 0
     written = run("survey", str(folder), f"first {name}", "--rows", name, "--json")
@@ -312,16 +281,13 @@ def test_rows_of_many_machines(run: Run, tmp_path: Path, folder: Path, name: str
     read = record_of(run("survey", name, "--json"))
     assert (read.sites, read.files) == (6, 6)
     assert numbers(read, "features") == numbers(record_of(written), "features")
-    assert numbers(read, "features")["group for *"] == numbers(whole, "features")["group for *"]
 
 
 @pytest.mark.parametrize(
     "line",
     [
         "[]",
-        "[" * 100_000,
         "{}",
-        '{"site": "a"}',
         '{"site": "a", "result": "rules", "size": "x"}',
         '{"site": "a", "result": "rules", "features": {"a": 1}}',
         "\xff\n",
@@ -351,49 +317,40 @@ def test_two_surveys(run: Run, tmp_path: Path, folder: Path) -> None:
     assert "feature crawl-delay" in run("survey", str(folder), "--compare", "old.parquet").out
 
 
-def test_ctrl_c_gives_what_it_has(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def read(*_: object) -> Iterator[Row]:
-        yield from [row_of("a", b"User-agent: *")] * 3
-        signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(survey_module.Inputs, "rows", read)
-    done = run("survey", str(folder), "--json")
-    assert done.code == 130
-    assert not done.record["complete"]
-    assert done.record["files"] == 3
-    assert "interrupted" in done.err
-
-
-def test_a_page_that_cannot_be_written(run: Run, folder: Path) -> None:
-    done = run("survey", str(folder), "--html", "/dev/full")
-    assert done.code == 2
-    assert "cannot write /dev/full: No space left on device" in done.err
-    assert "5 sites" in done.out
+def test_sigterm_leaves_no_folder(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    site = web.site(Page(delay=2 * TIMEOUT))
+    (tmp_path / "sites.txt").write_text(site.root)
+    with started("survey", str(tmp_path / "sites.txt")) as process:
+        while not site.received:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.terminate()
+        out, errors = process.communicate()
+    assert (process.returncode, out, errors) == (143, b"", b"")
+    assert [path.name for path in tmp_path.iterdir()] == ["sites.txt"]
 
 
 def test_lists_say_what_is_left_out(run: Run, tmp_path: Path) -> None:
-    files = {f"site{number}/robots.txt": b"a%d: b" % number for number in range(MAX_LISTED + 5)}
-    (tmp_path / "x.tar").write_bytes(tar_of(files))
+    usage = b"\n".join(b"Content-Usage: x%d=n" % number for number in range(MAX_LISTED + 5))
+    (tmp_path / "x.tar").write_bytes(tar_of({"robots.txt": b"User-agent: *\n" + usage}))
     record = record_of(run("survey", "x.tar", "--json"))
-    assert len(record.figures["unknown_fields"]) == MAX_LISTED
-    assert record.left_out == {"unknown_fields": 5}
+    assert len(record.figures["preferences"]) == MAX_LISTED
+    assert record.left_out == {"preferences": 5}
     assert "and 80 more" in run("survey", "x.tar", "--html", "x.html").out
     page = (tmp_path / "x.html").read_text("utf-8")
     assert "80 more are not shown." in page
 
 
 def test_text_fits_80_columns(run: Run, tmp_path: Path) -> None:
-    files = {f"{number % 3}/{name}": body for number, (name, body) in enumerate(_generated())}
-    (tmp_path / "x.tar.gz").write_bytes(gzip.compress(tar_of(files)))
+    (tmp_path / "x.tar.gz").write_bytes(gzip.compress(tar_of(generated.files(100))))
     done = run("survey", "x.tar.gz")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 80
     for title in ("Files with", "Agents named most", "Findings of lint"):
         assert title in done.out
-
-
-def _generated() -> Iterator[tuple[str, bytes]]:
-    yield from generated.files(300).items()
 
 
 def test_files_that_cannot_be_read(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,7 +366,6 @@ def test_files_that_cannot_be_read(run: Run, folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Path, "open", refusing(Path.open))
     done = run("survey", str(folder), "--json")
     assert done.code == 3
-    assert done.record["problems"] == 2
     assert done.record["files"] == 2
     assert "e.txt: Permission denied" in done.err
 
@@ -421,8 +377,6 @@ def test_links_are_not_followed(run: Run, folder: Path) -> None:
 
 
 def test_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
-    (folder / "odd.txt").write_bytes(b"User-agent: <script>alert(1)</script>\n<img src=x>: 1\n")
-    (folder / "a").write_bytes(b'User-agent: *\nContent-Signal: <b>"\'&=no, "><script>=yes')
     assert run("survey", str(folder), "--json", "--rows", "old.jsonl").code == 0
     (folder / "f.txt").write_bytes(FILES["news/d.txt"])
     done = run("survey", str(folder), "--html", "x.html", "--compare", "old.jsonl")
@@ -430,9 +384,6 @@ def test_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
     assert "the page is x.html" in done.err
     page = (tmp_path / "x.html").read_text("utf-8")
     assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
-    assert "<img" not in page
-    assert "<script" not in page
-    assert "&lt;img src=x&gt;" in page
     for text in ("How large is a file?", "AI agents", "Differences", "gptbot"):
         assert text in page
 
@@ -458,7 +409,7 @@ def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
     assert "This survey is not complete." in done.out
 
 
-@pytest.mark.parametrize("mode", ["w:gz", "w:bz2", "w:xz"])
+@pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
 def test_a_bomb_is_not_read_to_its_end(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:

@@ -61,16 +61,14 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "a.sqlite"
 
 
-@pytest.mark.parametrize("name", ["x.jsonl", "x.jsonl.gz"])
-def test_a_round_trip_is_exact(run: Run, store: Path, tmp_path: Path, name: str) -> None:
-    done = run("export", "sqlite:///a.sqlite", name)
+def test_a_round_trip_is_exact(run: Run, store: Path, tmp_path: Path) -> None:
+    done = run("export", "sqlite:///a.sqlite", "x.jsonl.gz")
     assert done.code == 0
-    assert done.err == f"note: 6 policies are written to {name}\n"
-    octets = (tmp_path / name).read_bytes()
-    text = gzip.decompress(octets) if name.endswith(".gz") else octets
+    assert done.err == "note: 6 policies are written to x.jsonl.gz\n"
+    text = gzip.decompress((tmp_path / "x.jsonl.gz").read_bytes())
     for line in text.splitlines():
         assert json.loads(line)["type"] == "policy"
-    done = run("import", "sqlite:///b.sqlite", name)
+    done = run("import", "sqlite:///b.sqlite", "x.jsonl.gz")
     assert (done.code, done.out) == (0, "6 added\n")
     assert content(tmp_path / "b.sqlite") == ENTRIES
     run("export", "sqlite:///b.sqlite", "y.jsonl")
@@ -132,31 +130,22 @@ def changed(**fields: Any) -> dict[str, Any]:
     ("line", "reason"),
     [
         (b"x", "it is not JSON"),
-        (b"\xff", "it is not JSON"),
         (b"[" * 100_000, "it is not JSON"),
         (b"[]", "it is not a policy"),
-        (b'"type"', "it is not a policy"),
-        (b"1" * 5000, "it is not JSON"),
         (changed(type="show"), "it is not a policy"),
         (changed(version=2), "it is of version '2', not 1"),
-        (changed(version=True), "it is of version 'True', not 1"),
         (changed(version="\x1b[31m" * 100), "it is of version"),
         (changed(origin=...), "it has no origin"),
-        (changed(origin=1), "it has no origin"),
         (changed(origin="x" * 10_000), "it has no origin"),
         (changed(origin="https://a.example}:claim"), "its origin is not valid"),
-        (changed(origin="https://A.example"), "its origin is not valid"),
         (changed(origin="file:///etc/passwd"), "its origin is not valid"),
         (changed(entry=...), "not an entry"),
-        (changed(entry="result"), "not an entry"),
         (changed(entry={**LINE["entry"], "fetched_at": "1"}), "not an entry: invalid fetched_at"),
         (changed(entry={**LINE["entry"], "fetched_at": float("nan")}), "invalid fetched_at"),
         (changed(entry={**LINE["entry"], "refresh_at": 1e9}), "its next fetch is too late"),
         (changed(entry={**LINE["entry"], "url": "http://a/\r\nb"}), "not an entry: invalid url"),
-        (changed(entry={**LINE["entry"], "result": []}), "not an entry"),
         (changed(body=...), "not an entry: rules without a body"),
         (changed(body="\ud800"), "its body is not valid"),
-        (changed(body=1), "its body is not valid"),
         (changed(body="x" * (BODY_LIMIT + 1)), "its body is too long"),
     ],
 )
@@ -193,18 +182,6 @@ def test_the_longest_entry_fits_a_line() -> None:
     line = to_line("https://a/" + "x" * 7990, longest)
     assert len(line) <= LINE_LIMIT
     assert from_line(line.encode())[1] == longest
-
-
-def test_a_store_of_another_version_is_an_error(run: Run, store: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(store) as db:
-        db.execute("PRAGMA user_version = 99")
-    db.close()
-    for command in ("export", "import"):
-        done = run(command, "sqlite:///a.sqlite", "robots.txt" if command == "import" else "x")
-        assert done.code == 2
-        assert "a store of another version" in done.err
 
 
 def test_an_entry_that_cannot_be_read(run: Run, store: Path, tmp_path: Path) -> None:

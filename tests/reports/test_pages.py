@@ -506,7 +506,7 @@ def test_no_text_becomes_an_element_or_an_attribute(texts: list[str]) -> None:
     assert tree.xpath("//script/text()") == [str(asset("page.js"))]
     assert len(tree_of(other).xpath("//section")) == 7
     summary = survey_summary(report_samples.survey(*texts))
-    assert len(summary.split("\n\n")) == 13
+    assert len(summary.split("\n\n")) == 11
     for character in {*report, *other, *summary} - {"\n", "\t", "\x1f"}:
         assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
 
