@@ -174,12 +174,12 @@ class Inputs:
 
     def __init__(self, names: Iterable[str], context: Context) -> None:
         self._context = context
+        self.is_complete = True
+        """Whether all of the inputs could be read."""
         self.row_files: list[Path] = []
         """Files with rows of other surveys, which the database reads."""
         self.has_lists = False
         """Whether an input is a list of sites, whose files are fetched."""
-        self.is_complete = True
-        """Whether everything could be read."""
         self._session: Session | None = None
         self._readers = [reader for name in names if (reader := self._reader(name)) is not None]
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from ..protocol.printable import printable
 from .context import Context, tool
-from .crawlers import Agent, resolve
+from .crawlers import resolve
 from .explain import Check, context_lines, explain, reason_text
 from .output import CommandError, exit_code
 from .sources import FORMS, read_policies, target_of

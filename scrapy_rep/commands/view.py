@@ -80,6 +80,8 @@ _REFRESH = re.compile(r"[\d.\s]+[;,\s]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGN
 
 _NO_TEXT = ("script", "style", "template", "head", "iframe", "svg")
 """Elements whose content is not text of the page."""
+_INLINE = ("a", "abbr", "b", "code", "em", "font", "i", "img", "s", "small", "span", "strong", "u")
+"""Elements within a line. All others begin a new line."""
 
 
 class Directive(Struct):
@@ -340,14 +342,17 @@ def _resolved(href: str, base: str) -> str | None:
 
 
 def _text(root: Any) -> str:
-    """Return the text of a page, in the lines of its source. Removes elements from the tree."""
+    """Return the text of a page, a line for each block. Removes elements from the tree."""
     from lxml import etree  # type: ignore[import-untyped]
 
     etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
-    parts: list[str | None] = []
+    parts: list[str] = []
     for event, element in etree.iterwalk(root, ("start", "end")):
-        parts += (element.get("alt"), element.text) if event == "start" else (element.tail,)
-    lines = (" ".join(line.split()) for line in " ".join(filter(None, parts)).split("\n"))
+        text = (element.text if event == "start" else element.tail) or ""
+        if event == "start" and element.get("alt"):
+            text = f" {element.get('alt')} {text}"
+        parts += ("" if element.tag in _INLINE else "\n", text.replace("\n", " "))
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(filter(None, lines))[:MAX_TEXT]
 
 

@@ -99,7 +99,6 @@ FILE = ("--robots", "robots.txt")
         (["check", "/x", "--url-field", "a"], "--from-format and --url-field belong to a"),
         (["check", "--robots", "-", "--from", "-"], "only one argument can be standard input"),
         (["diff", "-", "-"], "only one argument can be standard input"),
-        (["test", "-", "--robots", "-"], "only one argument can be standard input"),
         (["lint", "https://h/", "--fix"], "--fix corrects files, and https://h/ is not a file"),
         (["lint", "-", "--fix"], "--fix corrects files, and - is not a file"),
         (["show", ""], "cannot read : Is a directory"),

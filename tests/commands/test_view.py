@@ -99,7 +99,7 @@ async def test_a_page(web: Web, cli: Cli) -> None:
     assert (page["status"], page["title"]) == (200, "A page")
     assert (page["indexable"], page["nofollow"]) == (False, True)
     assert page["text"] == (
-        "Without scripts\nHeading Some bold text after\nA Other\nPicture P m no href\nbad again\njs"
+        "Without scripts\nHeading\nSome bold text after\nA\nOther\nPicture P m no href bad again js"
     )
     assert page["unread"] == ["noarchive"]
     assert [tuple(one.values()) for one in page["directives"]] == [
