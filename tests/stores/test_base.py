@@ -10,7 +10,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
@@ -50,22 +49,6 @@ def open_shared(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], 
         return store
 
     return opened
-
-
-async def test_calls_may_be_cancelled(open_shared: Callable[[], Store]) -> None:
-    store = open_shared()
-    gets = [deferred_from_coro(store.get(f"http://{n}.example")) for n in range(50)]
-    puts = [deferred_from_coro(store.put(f"http://{n}.example", OLD)) for n in range(50)]
-    await sleep(0)
-    for each in gets + puts:
-        each.addErrback(lambda failure: None)
-        each.cancel()
-    await sleep(0.05)
-    kept = [await store.get(f"http://{n}.example") for n in range(50)]
-    assert all(entry in (None, OLD) for entry in kept)
-    await store.put(ORIGIN, NEW)
-    assert await store.get(ORIGIN) == NEW
-    await store.close()
 
 
 async def test_an_entry_expires(redis_server: Any, tmp_path: Path) -> None:
