@@ -527,6 +527,8 @@ class DropSummary:
         )
         files = count("robotstxt/request_count", 0) + count("robotstxt/tdmrep/request_count", 0)
         sent = max(count("downloader/request_count", 0) - files - self._sent, 0)
+        sites = len({site for site, _ in self._drops})
+        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
         logger.info(
             "Dropped %(dropped)d of %(all)d requests, on %(sites)s. Most by %(reason)s "
             "(%(times)d), such as on %(site)s: %(verdict)s. Exempt from robots.txt: %(exempt)d "
@@ -534,7 +536,7 @@ class DropSummary:
             {
                 "dropped": dropped,
                 "all": dropped + sent,
-                "sites": self._sites(),
+                "sites": f"{at_least}{sites} site{'s' * (sites != 1)}",
                 "reason": reason,
                 "times": times,
                 "site": site or "URLs without a valid host",
@@ -544,8 +546,3 @@ class DropSummary:
             },
             extra={"spider": spider},
         )
-
-    def _sites(self) -> str:
-        number = len({site for site, _ in self._drops})
-        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
-        return f"{at_least}{number} site{'s' * (number != 1)}"

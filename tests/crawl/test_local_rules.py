@@ -363,17 +363,12 @@ def test_the_error_names_the_file_and_the_problem(write: Write, text: str, messa
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0"])
+@pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0", "latin-1.toml"])
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
-    with pytest.raises(SettingError, match="it cannot be read: "):
+    (tmp_path / "latin-1.toml").write_bytes(b"# 1\n# \xff\n")
+    message = "it is not UTF-8" if name.startswith("latin") else "it cannot be read: "
+    with pytest.raises(SettingError, match=message):
         LocalRulesFile(f"{tmp_path}/{name}")
-
-
-def test_a_file_that_is_not_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "rules.toml"
-    path.write_bytes(b"# 1\n# \xff\n")
-    with pytest.raises(SettingError, match="it is not UTF-8"):
-        LocalRulesFile(str(path))
 
 
 # A change of the file during a crawl

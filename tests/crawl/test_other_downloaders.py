@@ -1,13 +1,17 @@
-"""Downloaders and URLs that differ from those of most crawls."""
+"""Where another component does the download, and a URL that differs from those of most crawls."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 from scrapy.core.downloader import Downloader
+from scrapy.http import HtmlResponse
 
+from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.records import Report
 
@@ -55,3 +59,33 @@ async def test_a_report_says_whether_the_downloader_shows_what_it_sends(
     assert report.runs[0].sent_is_known is is_shown
     assert report.totals.sent == is_shown
     assert obedience(report) is (Obedience.OBEYED if is_shown else Obedience.NOT_KNOWN)
+
+
+SLOWLY = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.2\n"
+DELAY = 0.2
+
+
+class Browser:
+    """Answers in ``process_request``, as the middleware of scrapy-selenium4 does."""
+
+    visits: list[tuple[float, float]] = []  # noqa: RUF012
+
+    async def process_request(self, request: Request) -> HtmlResponse | None:
+        if request.meta.get("is_robotstxt_request"):
+            return None
+        began = monotonic()
+        await sleep(0.2)
+        self.visits.append((began, monotonic()))
+        if request.url.endswith("/fails"):
+            raise OSError("the browser crashed")
+        return HtmlResponse(request.url, body=b"<p>A page", request=request)
+
+
+async def test_the_pace_is_kept_where_no_download_slot_is_passed(web: Web, crawl: Crawl) -> None:
+    Browser.visits.clear()
+    site = web.site(SLOWLY)
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}}
+    await crawl(site.urls("/1", "/2", "/fails", "/private", "/3"), settings)
+    assert site.paths == ["/robots.txt"]
+    assert len(Browser.visits) == 4
+    assert all(second[0] - first[1] > DELAY - 0.01 for first, second in pairwise(Browser.visits))
