@@ -17,8 +17,7 @@ from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import HtmlResponse, TextResponse
 
-from testing.harness import Duration, Parameter, Result, Row
-from testing.processes import call
+from testing.harness import Duration, Parameter, Result, Row, call
 
 from .crawl_cost import ROBOTS
 

@@ -26,9 +26,8 @@ from scrapy_rep.stores import Entry
 from scrapy_rep.stores.registry import open_store
 from testing.corpus import load
 from testing.generated import questions
-from testing.harness import Duration, Parameter, Result, Row
+from testing.harness import ROOT, Duration, Parameter, Result, Row, call
 from testing.measure import peak
-from testing.processes import ROOT, call
 
 if TYPE_CHECKING:
     from testing.harness import Options

@@ -6,7 +6,7 @@ in a second form, the permitted uses of the content, and the delay. The unit is 
 Protego takes to parse an ordinary file of 500 KB. An answer for 2 KB may take a fifth of it, an
 answer for 16 KB as much, and the work that is done once five times that. Each figure is the best of
 several rounds. Protego runs before and after each file, so that a busy machine slows both. The
-table shows the slowest file; ``--json`` has all of them.
+details have all files, the slowest first.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsTxtMiddleware
-from testing.harness import Duration, Parameter, Result, Row
-from testing.processes import call
+from testing.harness import Duration, Parameter, Result, Row, call
 from testing.web import Web
 
 from .crawl_cost import MIDDLEWARES, ORIGINS, ROBOTS

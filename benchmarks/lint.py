@@ -2,7 +2,7 @@
 
 Measures for each hostile file the CPU time of `lint` and `fix`. The unit is the CPU time in which
 Protego parses an ordinary file of 500 KB. Protego runs before and after each file, so that a busy
-machine slows both. The table shows the slowest files; ``--json`` has all of them.
+machine slows both. The details have all files, the slowest first.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.pages.html import Links
-from testing.harness import Duration, Parameter, Result, Row
-from testing.processes import call
+from testing.harness import Duration, Parameter, Result, Row, call
 from testing.web import Page, Web
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import Run, json_text, utc
 from scrapy_rep.settings import Settings
-from testing.harness import Duration, Parameter, Result, Row
-from testing.processes import call
+from testing.harness import Duration, Parameter, Result, Row, call
 from testing.web import Web
 
 from .crawl_cost import ORIGINS, PAGES, ROBOTS, Visitor

@@ -14,8 +14,7 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from benchmarks.crawl_cost import MIDDLEWARES
-from testing.harness import Duration, Parameter, Result, Row
-from testing.processes import call
+from testing.harness import Duration, Parameter, Result, Row, call
 from testing.web import Page, Web
 
 if TYPE_CHECKING:

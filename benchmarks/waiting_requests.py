@@ -36,9 +36,8 @@ from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import CloseSpider
 
-from testing.harness import Duration, Parameter, Result, Row
+from testing.harness import Duration, Parameter, Result, Row, call
 from testing.measure import peak
-from testing.processes import call
 from testing.web import Page, Web
 
 from .silent_sites import ROBOTS, silence

@@ -25,8 +25,8 @@ from checks._soak import LARGE_MIX, VARIANTS, origins
 from checks._soak_server import IDENTITY, Server
 from checks._soak_worker import Notes, SoakWorker, observed
 from testing.counters import left_over
+from testing.harness import ROOT
 from testing.measure import process_on
-from testing.processes import ROOT
 from testing.redis_server import RedisServer
 
 if TYPE_CHECKING:

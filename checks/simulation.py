@@ -1,8 +1,8 @@
 """Random crawls on a virtual clock, which must obey laws.
 
 The crawls use no network. :mod:`testing.simulation` lists the laws. The check stops at the first
-crawl that breaks one, and prints it. ``python -m testing.simulation --shrink`` finds the smallest.
-The check needs Scrapy 2.15 or later.
+crawl that breaks one, and prints it. ``--set shrink=1`` finds the smallest. The check needs Scrapy
+2.15 or later.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ DURATION = Duration(60, 10)
 PARAMETERS = {
     "crawls": Parameter(1000, 100, "random crawls"),
     "seed": Parameter(0, 0, "chooses others than those of every run"),
+    "shrink": Parameter(0, 0, "1: finds the smallest crawl that breaks a law"),
 }
 
 
@@ -30,7 +31,8 @@ def run(options: Options) -> Result:
         return Result([], ["not run: it needs Scrapy 2.15 or later"])
     problems = []
     try:
-        simulation.main(options.number("crawls"), options.number("seed") or None, shrink=False)
+        seed = options.number("seed") or None
+        simulation.check(options.number("crawls"), seed, bool(options.number("shrink")))
     except AssertionError as problem:
         problems = [str(problem), *getattr(problem, "__notes__", ())]
     return Result(

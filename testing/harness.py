@@ -2,7 +2,9 @@
 
 ``python -m benchmarks`` and ``python -m checks`` run the modules of their package. The first line
 of the docstring of each module says what it measures. Each module has a DURATION, optional
-PARAMETERS and a function ``run(options) -> Result``. It runs in a process of its own.
+PARAMETERS and a function ``run(options) -> Result``. It runs in a process of its own, so that it
+does not change the figures of others: ``python -m testing.harness MODULE FUNCTION`` reads a JSON
+list from stdin, calls the function with it, and writes the result as JSON to stdout.
 """
 
 from __future__ import annotations
@@ -10,22 +12,23 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-from .processes import call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
 
-DETAILS = 10
-"""The number of detail lines that the table shows. ``--json`` has all of them."""
+ROOT = Path(__file__).parents[1]
+DETAILS = 100
+"""The number of detail lines that the table shows."""
 
 
 class Duration(NamedTuple):
@@ -87,27 +90,6 @@ class Result(NamedTuple):
     """One line for each problem or note."""
 
 
-class Report(NamedTuple):
-    """The result of one module, or its error."""
-
-    name: str
-    seconds: float
-    rows: Sequence[Row] = ()
-    details: Sequence[str] = ()
-    error: str = ""
-    """The error that the module raised."""
-
-    @property
-    def broken(self) -> list[str]:
-        """The names of the rows that exceed their limits."""
-        return ["error"] * bool(self.error) + [row.name for row in self.rows if not row.ok]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what ``--json`` prints."""
-        rows = [{**row._asdict(), "ok": row.ok} for row in self.rows]
-        return {**self._asdict(), "rows": rows}
-
-
 def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
     """Run the modules of a package that the arguments name, and return the exit status."""
     modules = modules_of(package)
@@ -125,7 +107,7 @@ def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
     given = dict(options.set)
     if unknown := given.keys() - {key for each in chosen.values() for key in _parameters(each)}:
         parser.error(f"{', '.join(chosen)}: no parameter {', '.join(sorted(unknown))}")
-    reports = []
+    broken = []
     for name, module in chosen.items():
         duration: Duration = module.DURATION
         seconds = duration.quick if options.quick else duration.full
@@ -134,14 +116,9 @@ def main(package: ModuleType, arguments: Sequence[str] | None = None) -> int:
             key: type(each.default)(given.get(key, each.quick if options.quick else each.default))
             for key, each in _parameters(module).items()
         }
-        reports.append(_report(module, Options(options.folder, options.quick, values)))
-        if not options.json:
-            _show(reports[-1])
-    broken = [f"{report.name}: {name}" for report in reports for name in report.broken]
-    if options.json:
-        print(json.dumps([report.as_dict() for report in reports], indent=2))
-    else:
-        print("\n  ".join([f"{len(broken)} broken:", *broken]) if broken else "All limits hold.")
+        found = _run(name, module, Options(options.folder, options.quick, values))
+        broken += [f"{name}: {each}" for each in found]
+    print("\n  ".join([f"{len(broken)} broken:", *broken]) if broken else "All limits hold.")
     return 1 if broken else 0
 
 
@@ -171,7 +148,6 @@ def parser_of(package: ModuleType, modules: Mapping[str, ModuleType]) -> argpars
         help="real files instead of generated ones; testing/corpus.py says of which form",
     )
     parser.add_argument("--quick", action="store_true", help="less of everything")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--set",
         action="append",
@@ -199,6 +175,27 @@ def _pair(text: str) -> tuple[str, str]:
     return key, value
 
 
+def call(function: Callable[..., Any], *arguments: Any, timeout: float = 120) -> Any:
+    """Call a function of a module in a process, and return its result. Both must be valid in JSON.
+
+    What the process writes to stderr appears at once. ``timeout`` is in seconds. Raises
+    RuntimeError if the process fails.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "testing.harness", function.__module__, function.__name__],
+        input=json.dumps(arguments),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},  # as an installed package
+        timeout=timeout,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{function.__module__}.{function.__name__} failed: see above")
+    return json.loads(done.stdout)
+
+
 def _parameters(module: ModuleType) -> dict[str, Parameter]:
     return getattr(module, "PARAMETERS", {})
 
@@ -207,18 +204,31 @@ def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _report(module: ModuleType, options: Options) -> Report:
-    name = module.__name__.rpartition(".")[2]
+def _run(name: str, module: ModuleType, options: Options) -> list[str]:
+    """Run a module, and print its result. Returns what exceeds its limit."""
     folder = str(options.folder.resolve()) if options.folder else None
     began = time.monotonic()
     # This ends a module that hangs. No machine is so slow.
     timeout = 600 + 20 * module.DURATION.full
     values = [module.__name__, folder, options.quick, dict(options.parameters)]
     try:
-        rows, details = call(run_here, *values, timeout=timeout)
+        found, details = call(run_here, *values, timeout=timeout)
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
-        return Report(name, time.monotonic() - began, error=str(problem))
-    return Report(name, time.monotonic() - began, [Row(*row) for row in rows], details)
+        print(f"{name}: {problem}", flush=True)
+        return ["error"]
+    rows = [Row(*row) for row in found]
+    print(f"{name} ({time.monotonic() - began:.0f} s)")
+    for row in rows:
+        line = f"  {row.name:<52} {_number(row.figure):>11} {row.unit:<10}"
+        if row.limit is not None:
+            line += f" limit {_number(row.limit):>7} {'ok' if row.ok else 'BROKEN'}"
+        print(line.rstrip())
+    for detail in details[:DETAILS]:
+        print(f"    {detail[:200]}")
+    if len(details) > DETAILS:
+        print(f"    … and {len(details) - DETAILS} more")
+    sys.stdout.flush()
+    return [row.name for row in rows if not row.ok]
 
 
 def run_here(
@@ -230,22 +240,18 @@ def run_here(
     return result.rows, result.details
 
 
-def _show(report: Report) -> None:
-    print(f"{report.name} ({report.seconds:.0f} s)")
-    for row in report.rows:
-        line = f"  {row.name:<52} {_number(row.figure):>11} {row.unit:<10}"
-        if row.limit is not None:
-            line += f" limit {_number(row.limit):>7} {'ok' if row.ok else 'BROKEN'}"
-        print(line.rstrip())
-    for detail in report.details[:DETAILS]:
-        print(f"    {detail[:200]}")
-    if len(report.details) > DETAILS:
-        print(f"    … and {len(report.details) - DETAILS} more; --json shows all")
-    if report.error:
-        print(report.error)
-    sys.stdout.flush()
-
-
 def _number(value: float) -> str:
     """Format whole numbers in full, and others with three significant digits."""
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _called(module: str, function: str) -> None:
+    """Run in the process that :func:`call` starts."""
+    arguments = json.load(sys.stdin)
+    with redirect_stdout(sys.stderr):
+        result = getattr(importlib.import_module(module), function)(*arguments)
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    _called(*sys.argv[1:])

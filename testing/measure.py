@@ -1,27 +1,15 @@
-"""Crawls URLs one after the other and measures the peak memory of the process.
-
-    python -m testing.measure LOOP URL URL ...
-
-Prints a JSON list: by how many MiB the peak has grown with each two URLs.
-"""
+"""The peak memory of a process, and crawls in processes of their own."""
 
 from __future__ import annotations
 
-import json
 import resource
-import sys
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.settings import Settings
 
 from scrapy_rep import Addon
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 def peak() -> int:
@@ -34,35 +22,10 @@ def peak() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
 
 
-class Measurer(Spider):
-    """Requests its URLs one after the other."""
-
-    name = "measurer"
-    peaks: list[int] = []  # noqa: RUF012
-
-    def __init__(self, urls: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.urls = iter(urls)
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield self._next()
-
-    def _next(self) -> Request | None:
-        self.peaks.append(peak())
-        url = next(self.urls, None)
-        return Request(url, callback=self._done, errback=self._done) if url else None
-
-    def _done(self, _: object) -> Request | None:
-        return self._next()
-
-
-def main(loop: str, urls: list[str]) -> None:
-    """Crawl the URLs and print the list."""
-    process = process_on(loop, {"LOG_ENABLED": False, "REP_TIMEOUT": 5})
-    process.crawl(Measurer, urls=urls)
-    process.start()
-    peaks = Measurer.peaks[::2]
-    json.dump([(after - before) // 1024 for before, after in pairwise(peaks)], sys.stdout)
+def forget_peak() -> None:
+    """Make the present size of this process its peak, where the system can do that."""
+    if Path("/proc/self/clear_refs").exists():
+        Path("/proc/self/clear_refs").write_text("5")
 
 
 def process_on(loop: str, settings: dict[str, Any]) -> CrawlerProcess | AsyncCrawlerProcess:
@@ -84,7 +47,3 @@ def process_on(loop: str, settings: dict[str, Any]) -> CrawlerProcess | AsyncCra
     merged = Settings()
     merged.setdict(values, priority="project")
     return (CrawlerProcess if loop == "default" else AsyncCrawlerProcess)(merged)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])

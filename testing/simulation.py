@@ -1,7 +1,5 @@
 """Random crawls without I/O on a virtual clock, and the laws that each crawl must obey.
 
-    python -m testing.simulation [EXAMPLES] [--seed SEED] [--shrink] [--errors]
-
 The engine, the scheduler, the downloader and this package are real. The network is simulated: a
 download handler answers from a scenario. The clock is that of the event loop, which advances to
 the next timer when nothing else is left to do. So an hour takes milliseconds, and every order of
@@ -23,7 +21,6 @@ The laws of every crawl:
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
@@ -31,12 +28,11 @@ import selectors
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import dropwhile, product
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 from urllib.parse import urljoin
 
-from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as random_seed
 from hypothesis import strategies as st
 from scrapy import Request, Spider
@@ -188,18 +184,15 @@ class Scenario:
     """How many robots.txt files are parsed. The others are packed."""
     max_idle_hosts: int = 10_000
     """How many idle hosts keep their delay in the frontier."""
-    turn: float = TURN
-    """Seconds that each turn of the loop takes. A machine that is busy needs longer."""
     faults: tuple[ErrorFault, ...] = ()
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock advances only while the loop is idle."""
 
-    def __init__(self, turn: float) -> None:
+    def __init__(self) -> None:
         super().__init__(_NoSelector(self))
         self.now = 0.0
-        self.turn = turn
 
     def time(self) -> float:
         return self.now
@@ -219,7 +212,7 @@ class _NoSelector(selectors.SelectSelector):
             raise AssertionError("the crawl hangs: it waits for nothing")
         if self._turns > MOST_TURNS:
             raise AssertionError("the crawl does not end: it is busy for ever")
-        self._loop.now += timeout + self._loop.turn
+        self._loop.now += timeout + TURN
         if self._loop.now > LONGEST:
             raise AssertionError("the crawl does not end")
         return []
@@ -597,7 +590,7 @@ def _stop(crawler: Crawler) -> None:
 
 def run(scenario: Scenario) -> list[str]:
     """Crawl a scenario, and return what was wrong."""
-    loop = VirtualLoop(scenario.turn)
+    loop = VirtualLoop()
     network = Network(scenario, loop)
 
     def now(_: object) -> float:
@@ -809,8 +802,11 @@ def check_errors() -> None:
         assert not problems, (scenario, problems[:5])
 
 
-def main(examples: int, seed: int | None, *, shrink: bool) -> None:
-    """Look for a scenario that breaks a law, and print it. With ``shrink``, find the smallest."""
+def check(examples: int, seed: int | None, shrink: bool) -> None:
+    """Look for a scenario that breaks a law: AssertionError has it. ``shrink`` finds the smallest.
+
+    Without a ``seed``, the scenarios are those of every run.
+    """
     logging.disable(logging.CRITICAL)
 
     @settings(
@@ -823,25 +819,9 @@ def main(examples: int, seed: int | None, *, shrink: bool) -> None:
     )
     @given(scenarios())
     def laws_hold(scenario: Scenario) -> None:
-        event("stopped" if scenario.stop_at is not None else "whole")
         problems = run(scenario)
         assert not problems, problems[:5]
 
     if seed is not None:
         laws_hold = random_seed(seed)(laws_hold)
     laws_hold()
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Random crawls, and the laws that they must obey.")
-    parser.add_argument("examples", type=int, nargs="?", default=500)
-    parser.add_argument("--seed", type=int, help="other scenarios than those of every run")
-    parser.add_argument("--shrink", action="store_true", help="look for the smallest")
-    parser.add_argument("--errors", action="store_true", help="an error in each function instead")
-    arguments = parser.parse_args()
-    # Not the functions of __main__: a fault is in a class of this module under its name.
-    simulation = resolve_name("testing.simulation")
-    if arguments.errors:
-        simulation.check_errors()
-    else:
-        simulation.main(arguments.examples, arguments.seed, shrink=arguments.shrink)

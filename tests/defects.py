@@ -1,15 +1,8 @@
-"""Crawls scenarios of :mod:`testing.simulation` several times, each with another defect.
-
-    python -m tests.defects
-
-Prints a JSON object: the problems that the simulation finds, by the name of the defect.
-"""
+"""Crawls scenarios of :mod:`testing.simulation` several times, each with another defect."""
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -93,8 +86,8 @@ MOST_TURNS = 4_000
 """The limit of a crawl in turns of its event loop. Without a defect, it needs some 300."""
 
 
-def main() -> None:
-    """Run all crawls, and print the problems."""
+def problems() -> dict[str, list[str]]:
+    """Run all crawls, and return the problems that the simulation finds, by the defect."""
     simulation.MOST_TURNS = MOST_TURNS
     logging.disable(logging.CRITICAL)
     found = {}
@@ -106,8 +99,4 @@ def main() -> None:
                 found[name] = run(SCENARIOS.get(name, SCENARIO))
             except AssertionError as error:  # the crawl hangs, or does not end
                 found[name] = [str(error)]
-    json.dump(found, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()
+    return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
+from typing import Any
 
 import pytest
 import scrapy
 
-ROOT = Path(__file__).parents[1]
+from testing import harness, simulation
+
+from . import defects
 
 EXAMPLES = 500
 """They take about 30 seconds of CPU time, in four processes."""
@@ -21,25 +20,22 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def run(module: str, *arguments: str) -> str:
-    """The output of a module that runs in a process without a reactor."""
-    command = [sys.executable, "-m", module, *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stdout[-5000:]}\n{done.stderr[-15_000:]}"
-    return done.stdout
+def call(function: Any, *arguments: Any) -> Any:
+    """Call a function in a process without a reactor."""
+    return harness.call(function, *arguments, timeout=600)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_crawls_obey_the_laws(seed: int) -> None:
-    run("testing.simulation", str(EXAMPLES // 4), "--seed", str(seed))
+    call(simulation.check, EXAMPLES // 4, seed, False)
 
 
 def test_crawls_with_an_error_in_one_function_obey_the_laws() -> None:
-    run("testing.simulation", "--errors")
+    call(simulation.check_errors)
 
 
 def test_the_simulation_finds_defects() -> None:
-    found = json.loads(run("tests.defects"))
+    found = call(defects.problems)
     expected = {
         "nothing": "",
         "the pace": " s after ",

@@ -1,14 +1,7 @@
-"""Crawls two paced hosts of :mod:`testing.simulation`, on a virtual clock.
-
-    python -m tests.commands.simulated_crawl
-
-Prints a JSON object: for each delay, the seconds from the first page of its host to the last one.
-"""
+"""Crawls two paced hosts of :mod:`testing.simulation`, on a virtual clock."""
 
 from __future__ import annotations
 
-import json
-import sys
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -22,8 +15,8 @@ PATHS = [f"/{'private/' * (number % 3 == 0)}a" for number in range(40)]
 """Each host has these pages. The first is disallowed, as each third one is."""
 
 
-def main() -> None:
-    """Crawl, and print the result."""
+def seconds() -> list[float]:
+    """Return for each delay the seconds from the first page of its host to the last one."""
     networks = []
 
     def network(*arguments: Any) -> Network:
@@ -38,12 +31,8 @@ def main() -> None:
     with patch.object(simulation, "Network", network):
         problems = simulation.run(replace(SCENARIO, sites=sites, asks=asks))
     assert not problems, problems
-    found = {}
-    for site, delay in zip(sites, DELAYS, strict=True):
+    found = []
+    for site in sites:
         times = [at for at, request in networks[0].pages if request.url.startswith(site.root)]
-        found[delay] = times[-1] - times[0]
-    sys.stdout.write(json.dumps(found))
-
-
-if __name__ == "__main__":
-    main()
+        found.append(times[-1] - times[0])
+    return found

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import json
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import scrapy
 
+from testing import harness
 from testing.archives import response, write_archive
 from testing.simulation import RULES
 from testing.web import Page, gaps
 from tests.crawl.conftest import Visitor, make_crawler, run_crawler
 from tests.reports.test_archive import http, record
 
-from .conftest import ROOT, validate
+from . import simulated_crawl
+from .conftest import validate
 from .simulated_crawl import DELAYS, PATHS
 
 if TYPE_CHECKING:
@@ -81,13 +81,6 @@ async def test_a_crawl_requests_and_drops_what_the_plan_says(
         assert plan["seconds"] == pytest.approx(len(waits) * plan["delay"])
 
 
-def simulated_crawl() -> dict[float, float]:
-    """By delay, the seconds from the first page of a host to the last one."""
-    command = [sys.executable, "-m", "tests.commands.simulated_crawl"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return {float(delay): seconds for delay, seconds in json.loads(done.stdout).items()}
-
-
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="the simulation needs Scrapy 2.15")
 async def test_the_plan_is_within_5_percent_of_a_crawl(web: Web, cli: Cli, tmp_path: Path) -> None:
     """The crawl is one on a virtual clock, so that no machine is too slow."""
@@ -96,7 +89,8 @@ async def test_the_plan_is_within_5_percent_of_a_crawl(web: Web, cli: Cli, tmp_p
     (tmp_path / "urls.txt").write_text("\n".join(urls))
     plans = plans_of(await cli("check", "--from", "urls.txt", "--plan", "--json", settings=AT_ONCE))
     planned = {plan["delay"]: plan["seconds"] for plan in plans.values()}
-    assert planned == pytest.approx(simulated_crawl(), rel=0.05)
+    crawled = dict(zip(DELAYS, harness.call(simulated_crawl.seconds)))
+    assert planned == pytest.approx(crawled, rel=0.05)
     assert sum(planned.values()) > 500
 
 

@@ -5,12 +5,9 @@ The tests judge by what the servers received.
 
 from __future__ import annotations
 
+import gc
 import gzip
-import json
-import subprocess
-import sys
 import zlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +15,6 @@ from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.exceptions import IgnoreRequest, StopDownload
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
@@ -40,6 +36,7 @@ from testing.faults import (
     outcome_of,
     raw,
 )
+from testing.measure import forget_peak, peak
 from testing.web import Page, redirect, text
 
 from .conftest import Visitor, our_warnings
@@ -364,31 +361,17 @@ async def test_the_size_limits_of_scrapy_do_not_apply(
     assert "size" not in caplog.text
 
 
-def loop_of_this_run() -> str:
-    if not is_reactor_installed():
-        return "none"
-    return "asyncio" if is_asyncio_available() else "default"
-
-
-async def test_too_large_responses_take_little_memory(web: Web) -> None:
-    """A process of its own reports by how much its peak memory has grown with each of them."""
+async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
     expected = {name: meaning_of(name) for name in TOO_LARGE} | {"deflate": DISALLOWED}
     deflated = Page(zlib.compress(RULES + bytes(60 << 20)), headers={"Content-Encoding": "deflate"})
     sites = {name: web.site(fault(name)) for name in TOO_LARGE} | {"deflate": web.site(deflated)}
-    modest = web.site(RULES)
-    urls = [url for site in (modest, *sites.values()) for url in site.urls(*PATHS)]
-    child = subprocess.run(  # noqa: ASYNC221 - the web is in a thread of its own
-        [sys.executable, "-m", "testing.measure", loop_of_this_run(), *urls],
-        cwd=Path(__file__).parents[2],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert child.returncode == 0, child.stderr
-    _, *growth = json.loads(child.stdout)
-    grown = dict(zip(sites, growth, strict=True))
-    assert max(grown.values()) < 20, grown
+    settings = {"CONCURRENT_REQUESTS": 1, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1, "REP_TIMEOUT": 5}
+    await crawl(web.site(RULES).urls(*PATHS), settings)  # what every crawl needs
+    gc.collect()
+    forget_peak()
+    before = peak()
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    assert peak() - before < 20 << 10
     assert {name: outcome_of(site) for name, site in sites.items()} == expected
 
 

@@ -11,7 +11,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredSemaphore
 
-from testing.faults import silence
+from testing.faults import answer_when
+from testing.web import Page
 
 from .conftest import our_warnings
 from .test_waiting import NOTHING_PRIVATE
@@ -72,12 +73,14 @@ POOLED = {"DOWNLOAD_HANDLERS": {"http": PoolHandler}}
 
 
 async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl) -> None:
-    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 15)]
     live = web.site(NOTHING_PRIVATE, host="127.0.0.21")
     paths = [f"/{number}" for number in range(10)]
-    urls = [*(site.url("/") for site in silent), *live.urls(*paths)]
-    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 2})
+    late = answer_when(lambda: live.page_paths == paths, Page(NOTHING_PRIVATE))
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 15)]
+    urls = [live.url(paths[0]), *(site.url("/") for site in silent), *live.urls(*paths[1:])]
+    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 60})
     assert live.page_paths == paths
+    assert [site.paths for site in silent] == [["/robots.txt", "/"]] * 4
     assert PoolHandler.most_robots == 2
 
 
