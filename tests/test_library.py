@@ -194,6 +194,7 @@ def test_records_are_given_by_name(robots: RobotsTxt) -> None:
     assert robots.records("user-agent") == ("*", "MyBot", "MJ12bot/1.4")
     assert robots.records("user-agent", "mj12bot") == ("MJ12bot/1.4",)
     assert robots.records("nothing") == robots.records("") == ()
+    assert RobotsTxt(b"Allow: /a").records("allow", "mybot") == ()  # it has no group
 
 
 # What a status means
