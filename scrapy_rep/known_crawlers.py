@@ -9,17 +9,16 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 def read_table() -> dict[str, Any]:
     """Return the content of the file, as it is written."""
+    if sys.version_info >= (3, 11):  # only here: most crawls do not need it
+        import tomllib
+    else:
+        import tomli as tomllib
     return tomllib.loads(_text())
 
 
