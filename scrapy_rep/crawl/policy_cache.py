@@ -558,8 +558,9 @@ class PolicyCache:
         self.evict()
         if self._engine.is_closing:
             if self._closing:  # a response that has just arrived had its time
-                self.close()
+                self._cancel(self._fetches.values())
             self._closing = True
+            self.frontier.close()
         else:
             self.frontier.collect_ended()
             is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not self.frontier.has_requests
@@ -571,10 +572,7 @@ class PolicyCache:
                 )
 
     def close(self) -> None:
-        """End all fetches and all waiting in the downloader: the spider closes.
-
-        Call it again while the spider closes: a host may get its first delay meanwhile.
-        """
+        """End all fetches and all waiting in the downloader: the spider closes."""
         self._closing = True
         self._cancel(self._fetches.values())
         self.frontier.close()
