@@ -83,7 +83,7 @@ $(COMPILED): .venv/test
 
 # Fails below the coverage given here, in percent.
 tests: .venv/test $(COMPILED)
-	$(call say,All tests on asyncio with branch coverage: about 4 minutes)
+	$(call say,All tests on asyncio with branch coverage: about 3 minutes)
 	$(call pytest,$(BIN)) --reactor=asyncio --cov --cov-report=
 	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
