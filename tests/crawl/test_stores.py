@@ -304,18 +304,21 @@ async def test_redis_may_fail_and_work_again(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
     monkeypatch.setattr("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0.3)
-    sites = [web.site(PRIVATE) for _ in range(6)]
+    sites = [web.site(PRIVATE) for _ in range(7)]
     urls = [site.url("/") for site in sites]
+
+    def wait() -> None:
+        time.sleep(0.5)
 
     def back() -> None:
         a_redis.start()
-        time.sleep(0.5)
+        wait()
 
     outcome = await crawl(
         urls[:1],
         {"REP_STORE": a_redis.url},
         spider=Disturber,
-        then=[a_redis.kill, lambda: None, lambda: None, back],
+        then=[a_redis.kill, lambda: None, lambda: None, back, wait],
         next_urls=urls[1:],
     )
     assert set(outcome.responses) == set(urls)
@@ -324,7 +327,7 @@ async def test_redis_may_fail_and_work_again(
     with a_redis.client as client:
         keys = {key.decode() for key in client.keys("rep:6:*")}
     # The first entry is lost with the server, and those of its absence are not put.
-    assert f"rep:6:{{{sites[-1].root}}}" in keys
+    assert any(f"rep:6:{{{site.root}}}" in keys for site in sites[-2:])
 
 
 async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
