@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import resource
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 from unittest.mock import patch
 
 from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import AsyncCrawlerProcess
-from scrapy.http import HtmlResponse, TextResponse
+from scrapy.http import HtmlResponse, Response, TextResponse
 
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 
 from .crawl_cost import ROBOTS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from scrapy.http import Response
-
-    from testing.harness import Options
 
 DURATION = Duration(1500, 30)
 PARAMETERS = {

@@ -16,7 +16,6 @@ import time
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from protego import Protego
@@ -26,11 +25,8 @@ from scrapy_rep.stores import Entry
 from scrapy_rep.stores.registry import open_store
 from testing.corpus import load
 from testing.generated import questions
-from testing.harness import ROOT, Duration, Parameter, Result, Row, call
+from testing.harness import ROOT, Duration, Options, Parameter, Result, Row, call
 from testing.measure import peak
-
-if TYPE_CHECKING:
-    from testing.harness import Options
 
 DURATION = Duration(150, 15)
 PARAMETERS = {

@@ -7,19 +7,15 @@ own. Compare the ratios of the pairs: the speed of the machine changes over time
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.web import Web
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from testing.harness import Options
 
 DURATION = Duration(60, 12)
 PARAMETERS = {"pairs": Parameter(10, 2, "pairs of crawls")}

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from protego import Protego
 
@@ -22,13 +23,8 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.records import Pacing
 from testing import harness
-from testing.harness import Duration, Parameter, Result
+from testing.harness import Duration, Options, Parameter, Result
 from testing.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from testing.harness import Options
 
 DURATION = Duration(150, 20)
 PARAMETERS = {"every": Parameter(1, 8, "measure every n-th file only")}

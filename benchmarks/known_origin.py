@@ -11,26 +11,21 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import AsyncIterator, Iterator
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsTxtMiddleware
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.web import Web
 
 from .crawl_cost import MIDDLEWARES, ORIGINS, ROBOTS
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.http import Response
-
-    from testing.harness import Options
 
 DURATION = Duration(15, 10)
 

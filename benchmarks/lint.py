@@ -8,23 +8,19 @@ machine slows both. The details have all files, the slowest first.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from protego import Protego
 
 from scrapy_rep import lint
 from scrapy_rep.protocol.lint import fix
 from testing import harness
-from testing.harness import Duration, Parameter, Result
+from testing.harness import Duration, Options, Parameter, Result
 from testing.hostile import ALL, ATTACKS, HOSTILE, LIMIT, RECORDS
 
 from .hostile import ordinary
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from testing.harness import Options
 
 DURATION = Duration(90, 15)
 PARAMETERS = {"every": Parameter(1, 8, "measure every n-th file only")}

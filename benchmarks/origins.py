@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import gc
 import time
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import CopyInfo, Rules
 from testing.corpus import load
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy_rep.origin import Origin
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(240, 15)
 PARAMETERS = {

@@ -9,8 +9,9 @@ loopback, with and without the spider middleware. Compare the ratios of the CPU 
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Selector, Spider
 from scrapy.crawler import AsyncCrawlerProcess
@@ -19,13 +20,8 @@ from scrapy.linkextractors import LinkExtractor
 
 from scrapy_rep import PageDirectivesMiddleware, page_directives
 from scrapy_rep.pages.html import Links
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.web import Page, Web
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    from testing.harness import Options
 
 DURATION = Duration(150, 40)
 PARAMETERS = {

@@ -11,17 +11,14 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from protego import Protego
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from testing import corpus as corpora
 from testing.corpus import load
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from testing import corpus as corpora
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(60, 15)
 PARAMETERS = {

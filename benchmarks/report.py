@@ -9,11 +9,12 @@ the pairs: the speed of the machine changes over time.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import AsyncCrawlerProcess
@@ -27,15 +28,10 @@ from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import Run, json_text, utc
 from scrapy_rep.settings import Settings
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.web import Web
 
 from .crawl_cost import ORIGINS, PAGES, ROBOTS, Visitor
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from testing.harness import Options
 
 DURATION = Duration(60, 15)
 PARAMETERS = {

@@ -8,21 +8,16 @@ them beside three sites whose pages answer 429 with a Retry-After of 2 seconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
 from benchmarks.crawl_cost import MIDDLEWARES
-from testing.harness import Duration, Parameter, Result, Row, call
-from testing.web import Page, Web
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator
-
-    from testing.harness import Options
-    from testing.web import Received, Site
+from testing.harness import Duration, Options, Parameter, Result, Row, call
+from testing.web import Page, Received, Site, Web
 
 DURATION = Duration(100, 50)
 PARAMETERS = {

@@ -11,27 +11,21 @@ import multiprocessing
 import random
 import tempfile
 import time
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import redis
 
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry
+from scrapy_rep.stores import Entry, Store
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.registry import open_store
 from testing.corpus import load
-from testing.harness import Duration, Parameter, Result, Row
+from testing.harness import Duration, Options, Parameter, Result, Row
 from testing.redis_server import RedisServer
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-
-    from scrapy_rep.stores import Store
-    from testing.harness import Options
 
 DURATION = Duration(240, 15)
 PARAMETERS = {

@@ -29,24 +29,19 @@ from __future__ import annotations
 import resource
 import tempfile
 import time
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import CloseSpider
 
-from testing.harness import Duration, Parameter, Result, Row, call
+from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.measure import peak
-from testing.web import Page, Web
+from testing.web import Page, Site, Web
 
 from .silent_sites import ROBOTS, silence
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from testing.harness import Options
-    from testing.web import Site
 
 DURATION = Duration(500, 60)
 PARAMETERS = {

@@ -12,8 +12,10 @@ import random
 import sqlite3
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from scrapy_rep.crawl.policy_store import CLAIM_SECONDS
@@ -36,13 +38,7 @@ from testing.faults import (
     stall,
 )
 from testing.hostile import ATTACKS
-from testing.web import Page, redirect, text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from testing.web import Misbehaviour
+from testing.web import Misbehaviour, Page, redirect, text
 
 DAY = 86_400
 

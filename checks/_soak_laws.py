@@ -6,17 +6,14 @@ Everything here is a pure function of what was seen.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from checks._soak import Origin
+from checks._soak_worker import StoreFailure
 from testing.faults import DISALLOWED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from checks._soak import Origin
-    from checks._soak_worker import StoreFailure
 
 FETCH_SECONDS = 15.0
 """The time from a request for a robots.txt to the end of its claim, at most."""

@@ -11,13 +11,10 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from testing.web import Page, Received
-
-if TYPE_CHECKING:
-    from checks._soak import Kind, Origin
-    from testing.web import Misbehaviour
+from checks._soak import Kind, Origin
+from testing.web import Misbehaviour, Page, Received
 
 IDENTITY = "soak/1.0 ("
 """The start of the User-Agent of a worker. Its name and a parenthesis come after it."""

@@ -13,29 +13,24 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from scrapy import Request, Spider
+from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
+from twisted.python.failure import Failure
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from scrapy_rep.stores import StoreError
-
-    Say = Callable[..., None]
-
+Say = Callable[..., None]
 ENDS = {
     "r": "response",
     "d": "disallowed",

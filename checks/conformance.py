@@ -8,18 +8,12 @@ code with the package.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from testing import reference
+from testing import corpus, reference
 from testing.corpus import Expected, load
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from testing import corpus
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(60, 8)
 PARAMETERS = {

@@ -18,16 +18,12 @@ import subprocess
 import sys
 import tarfile
 import venv
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(900, 180)
 PARAMETERS = {"workers": Parameter(6, 6, "processes that run tests side by side")}

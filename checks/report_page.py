@@ -16,17 +16,13 @@ import shutil
 import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from parsel import Selector
 
 from scrapy_rep.reports.pages import report_page, survey_page
 from testing import report_samples
-from testing.harness import Duration, Parameter, Result, Row
+from testing.harness import Duration, Options, Parameter, Result, Row
 from testing.hostile_texts import ATTACKS
-
-if TYPE_CHECKING:
-    from testing.harness import Options
 
 DURATION = Duration(10, 10)
 PARAMETERS = {"images": Parameter("", "", "the folder of the screenshots; none if empty")}

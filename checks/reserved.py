@@ -8,18 +8,13 @@ and encoded. It also encodes and decodes the queries of the paths. The slow matc
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from urllib.parse import quote, unquote
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing import reference
 from testing.corpus import load
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(90, 8)
 PARAMETERS = {

@@ -7,15 +7,10 @@ crawl that breaks one, and prints it. ``--set shrink=1`` finds the smallest. The
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import scrapy
 
 from testing import simulation
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(60, 10)
 PARAMETERS = {

@@ -18,12 +18,13 @@ import resource
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from checks._soak import LARGE_MIX, VARIANTS, origins, poison, requests_to
 from checks._soak_laws import (
@@ -35,17 +36,10 @@ from checks._soak_laws import (
     growth,
     late_origins,
 )
-from checks._soak_worker import ENDS
-from checks._workers import STORES, ServerProcess, Worker, shared_store
+from checks._soak_worker import ENDS, Memory
+from checks._workers import STORES, ServerProcess, SharedStore, Worker, shared_store
 from scrapy_rep.stores.fallback import RETRY_INTERVAL
-from testing.harness import Duration, Parameter, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from checks._soak_worker import Memory
-    from checks._workers import SharedStore
-    from testing.harness import Options
+from testing.harness import Duration, Options, Parameter, Result, Row
 
 DURATION = Duration(600, 180)
 PARAMETERS = {

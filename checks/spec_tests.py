@@ -8,16 +8,12 @@ The examples are from the tables in "How Google interprets the robots.txt specif
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from testing.harness import Duration, Result, Row
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from testing.harness import Options
+from testing.harness import Duration, Options, Result, Row
 
 DURATION = Duration(2, 2)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -14,9 +15,6 @@ from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .pages.middleware import AccessTermsMiddleware, PageDirectivesMiddleware
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 PRIORITY = 100
 """The priority of the downloader middleware, as of Scrapy's own."""

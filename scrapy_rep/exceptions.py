@@ -5,14 +5,9 @@ The stores raise :class:`~scrapy_rep.stores.StoreError`, which the package handl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrapy.exceptions import DropItem, IgnoreRequest
 
-from .protocol.verdict import Reason
-
-if TYPE_CHECKING:
-    from .protocol.verdict import Verdict
+from .protocol.verdict import Reason, Verdict
 
 
 class SettingError(ValueError):

@@ -6,11 +6,9 @@ Its first lines explain the keys.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any
 
 
 def read_table() -> dict[str, Any]:

@@ -6,6 +6,7 @@ clock. RFC 9309 §2.3.1 and §2.4 say what each state allows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
@@ -16,6 +17,7 @@ from typing_extensions import assert_never
 from .protocol.access import (
     AccessResult,
     Cancelled,
+    CopyInfo,
     FetchResult,
     NotModified,
     Rules,
@@ -29,9 +31,6 @@ from .protocol.robotstxt import REASONS, Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .protocol.access import CopyInfo
     from .protocol.tdmrep import TdmRep
 
 REFRESH_AHEAD = 0.1

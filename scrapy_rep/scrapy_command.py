@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
 from scrapy.commands import ScrapyCommand
-
-if TYPE_CHECKING:
-    from scrapy.settings import Settings
+from scrapy.settings import Settings
 
 
 class Command(ScrapyCommand):

@@ -17,7 +17,8 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+from scrapy import Spider
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
@@ -27,9 +28,7 @@ from .protocol.paths import origin_of
 from .stores.registry import StoreSource, find_type, store_forms, without_password
 
 if TYPE_CHECKING:
-    from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 _SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
 """Scrapy's own settings for robots.txt."""

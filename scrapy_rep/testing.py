@@ -19,18 +19,13 @@ The tests are coroutines, so that pytest needs a plugin such as pytest-asyncio w
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from .protocol.access import AccessResult, CopyInfo
-from .stores import Entry
+from .stores import Claim, Entry, Store
 from .stores.base import MAX_RETRY
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from .stores import Claim, Store
 
 __all__ = ["SharedStoreTests", "StoreTests"]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from hashlib import sha256
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator
 
@@ -13,10 +15,6 @@ from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.protocol.lines import file_of
 from scrapy_rep.protocol.paths import origin_of
 from scrapy_rep.reports.archive import exchange_records, warcinfo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
 
 
 def response(

@@ -9,13 +9,11 @@ import multiprocessing
 import os
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from scrapy_rep.commands.main import console
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _IMPORTED = ["scrapy_rep.commands.session", "scrapy_rep.commands.crawlers"]
 """Modules that import Scrapy and rich."""

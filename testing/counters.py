@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy.crawler import Crawler
 
 from scrapy_rep import RobotsTxtMiddleware
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 def left_over(crawler: Crawler) -> list[str]:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from scrapy_rep.commands.crawlers import well_known_crawlers
-
-if TYPE_CHECKING:
-    from scrapy_rep.commands.crawlers import Crawler
+from scrapy_rep.commands.crawlers import Crawler, well_known_crawlers
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "crawlers.md"
 START, END = "<!-- The table: python -m testing.crawlers_page -->\n", "<!-- End of the table -->\n"

@@ -9,21 +9,17 @@ import random
 import socket
 import struct
 import zlib
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
-from testing.web import Page, redirect, text
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from testing.web import Misbehaviour, Received, Site
+from testing.web import Misbehaviour, Page, Received, Site, redirect, text
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 MIB = 1 << 20

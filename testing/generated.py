@@ -10,11 +10,8 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 from urllib.parse import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SEED = 9309
 

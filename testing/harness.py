@@ -17,14 +17,12 @@ import pkgutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from types import ModuleType
+from types import ModuleType
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
 DETAILS = 100

@@ -11,13 +11,11 @@ import signal
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import redis
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 SLOTS = 16_384
 NODE_TIMEOUT = 600_000

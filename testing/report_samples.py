@@ -6,9 +6,11 @@ Also a report whose sites are hostile, and surveys, whose rows may come from ano
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable, Collection
 from contextlib import closing
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from scrapy import Request
@@ -32,10 +34,6 @@ from scrapy_rep.reports.records import (
 )
 from scrapy_rep.reports.survey import Survey
 from scrapy_rep.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from pathlib import Path
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""

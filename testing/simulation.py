@@ -26,9 +26,10 @@ import contextlib
 import logging
 import selectors
 from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from itertools import dropwhile, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 from urllib.parse import urljoin
 
@@ -37,23 +38,18 @@ from hypothesis import seed as random_seed
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
-from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.crawler import AsyncCrawlerRunner, Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
+from twisted.python.failure import Failure
 
 from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.counters import left_over
 from testing.faults import ErrorFault
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.crawler import Crawler
-    from twisted.python.failure import Failure
 
 EPOCH = 1_800_000_000.0  # eight o'clock
 TURN = 1e-6

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import dropwhile, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    import ssl
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ import asyncio
 import functools
 import inspect
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -18,9 +18,6 @@ from scrapy.utils.defer import deferred_from_coro
 
 from testing.redis_server import RedisServer
 from testing.web import Web
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # No test depends on how busy the machine is.
 settings.register_profile(

@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
+
+from scrapy import Request
 
 from scrapy_rep.frontier.queue import OriginQueue
 from scrapy_rep.protocol.access import Cancelled
 from testing import simulation
 from testing.faults import ErrorFault
 from testing.simulation import Answer, Ask, Scenario, Site, run
-
-if TYPE_CHECKING:
-    from scrapy import Request
 
 push = OriginQueue.push
 

@@ -12,21 +12,18 @@ import json
 import sys
 import time
 import warnings
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, Spider, signals
-from scrapy.crawler import CrawlerProcess
+from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.exceptions import DontCloseSpider
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep.frontier import redis_queue
 from tests.crawl.conftest import SETTINGS
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
 # Another worker may still find pages. Scrapy looks into the queue every five seconds when idle.

@@ -2,14 +2,11 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scrapy_rep.atomic_write import write_atomically
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_a_replacement_that_fails_leaves_the_old_file(

@@ -8,8 +8,8 @@ import importlib.util
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 import pytest
@@ -19,9 +19,6 @@ import checks
 from scrapy_rep.commands.main import tools
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from testing import harness
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(

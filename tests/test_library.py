@@ -6,9 +6,10 @@ import ast
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy.utils.misc import load_object
@@ -21,9 +22,6 @@ from scrapy_rep import (
     lint,
     robots_txt_url,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROBOTS_TXT = b"""\
 User-agent: *

@@ -7,17 +7,15 @@ A change of that file is a change for users: see `docs/about/versioning.md`. To 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import scrapy_rep
 from scrapy_rep import stores, testing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FILE = Path(__file__).with_name("public_names.txt")
 THINGS = {

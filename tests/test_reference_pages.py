@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy.settings import Settings as ScrapySettings
 
@@ -17,9 +17,6 @@ from scrapy_rep.commands.main import TOOLS
 from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.settings import _SETTINGS, Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -7,19 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from testing.redis_server import RedisServer
-from testing.web import Page, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from testing.web import Web
+from testing.web import Page, Web, text
 
 ROOT = Path(__file__).resolve().parents[1]
 PRIVATE = "User-agent: *\nDisallow: /private\n"

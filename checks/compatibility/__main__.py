@@ -8,14 +8,11 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .table import FAILED, KNOWN, NOT_RUN, OK, Row, distribution_of, rendered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ROOT / ".venv-compatibility"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING
 
 from testing.faults import GZIP, PATHS, gzip_bomb, length, raw
+from testing.web import Web
 
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .crawling import Check
-    from .standard import Standard
+from .crawling import Check
+from .standard import Standard
 
 SIZE = 500
 """MiB that it inflates to."""

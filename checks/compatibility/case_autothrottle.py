@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+
+from testing.web import Web
 
 from .crawling import crawl
 from .standard import PUBLIC, Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ()
 

@@ -6,20 +6,18 @@ Requests that still wait when a crawl stops are lost: see docs/usage/other-plugi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy import Request
+from scrapy.http import Response
+from twisted.python.failure import Failure
+
+from testing.web import Web
 
 from .crawling import Outcome, Visitor, crawl
 from .follower import check_links
 from .standard import Standard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy import Request
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from testing.web import Web
 
 REQUIREMENTS = ("frontera<0.8", "scrapy<2.16")
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from testing.web import Page, Web, text
 
-from .crawling import crawl
+from .crawling import Outcome, crawl
 from .standard import RULES, Standard
-
-if TYPE_CHECKING:
-    from .crawling import Outcome
 
 REQUIREMENTS = ()
 

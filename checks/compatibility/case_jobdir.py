@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from .follower import Crawl, links
 from .standard import RULES, Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ()
 

@@ -6,15 +6,12 @@ Scrapy 2.16 refuses its spider middleware.
 from __future__ import annotations
 
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from .follower import follow, links
 from .standard import RULES, Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-deltafetch", "scrapy<2.16")
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from testing.web import Web
 
 from .follower import check_links
 from .standard import Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-frontera",)
 

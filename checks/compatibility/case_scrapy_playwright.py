@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy import Request
 
 from scrapy_rep.protocol.lines import file_of
-from testing.web import text
+from testing.web import Web, text
 
 from .crawling import CannotRunError, crawl
 from .standard import PRIVATE, PUBLIC, RULES, Standard
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-playwright",)
 

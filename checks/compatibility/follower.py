@@ -11,25 +11,20 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
+from scrapy.http import Response
+from twisted.python.failure import Failure
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from .crawling import SETTINGS
 from .standard import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
-
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from testing.web import Web
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from .crawling import crawl
+from testing.web import Web
+
+from .crawling import Check, crawl
 from .standard import Standard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from testing.web import Web
-
-    from .crawling import Check
 
 RULES = "User-agent: *\nDisallow: /everyone\n\nUser-agent: testbot\nDisallow: /testbot\n"
 PATHS = [f"/{number}" for number in range(40)]

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
-from testing.web import Page
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Mapping
-
-    from testing.web import Received, Site, Web
+from testing.web import Page, Received, Site, Web
 
 Service = Callable[["Received", asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy.utils.misc import load_object
 
 from testing.faults import stall
+from testing.web import Site, Web
 
-from .crawling import CannotRunError, crawl
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from testing.web import Site, Web
-
-    from .crawling import Check, Outcome
+from .crawling import CannotRunError, Check, Outcome, crawl
 
 RULES = "User-agent: *\nDisallow: /private\n"
 DELAY = 0.5

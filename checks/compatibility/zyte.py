@@ -8,19 +8,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urlsplit
 
-from .standard import PUBLIC, RULES
+from testing.web import Received, Web
 
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Callable
-
-    from testing.web import Received, Web
-
-    from .crawling import Check
-    from .standard import Standard
+from .crawling import Check
+from .standard import PUBLIC, RULES, Standard
 
 
 def fake_api() -> Callable[[Web], dict[str, Any]]:

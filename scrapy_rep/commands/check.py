@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from heapq import merge
 from itertools import chain, islice, product
@@ -15,7 +16,15 @@ import click
 from msgspec import Struct
 
 from ..origin import Origin, UnreachablePolicy
-from ..protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable, access_result
+from ..protocol.access import (
+    AccessResult,
+    CopyInfo,
+    FetchResult,
+    Rules,
+    Unavailable,
+    Unreachable,
+    access_result,
+)
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.records import describe
@@ -28,6 +37,8 @@ from .output import CommandError, ExitCode, exit_code, json_line, reading
 from .sources import (
     FORMATS,
     FORMS,
+    Policy,
+    Target,
     archive_reader,
     is_file,
     moment,
@@ -41,15 +52,10 @@ from .sources import (
 from .texts import MAX_CELL, STYLES, WORDS, table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
-    from datetime import datetime
-
     from rich.console import RenderableType
 
-    from ..protocol.access import FetchResult
     from ..reports.archive import ArchivedRobotsTxt, ArchiveProblem
     from .session import Session
-    from .sources import Policy, Target
 
 FIRST_BATCH, MAX_BATCH = 64, 8192
 """URLs that are read before their robots.txt files are fetched. The number doubles from the first

@@ -6,6 +6,7 @@ import functools
 import json
 import operator
 import sys
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,8 +18,6 @@ from ..protocol.lines import SIZE_LIMIT
 from .output import EXIT_CODES, TOOL_CODES, CommandError, ExitCode, Output, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from scrapy.settings import Settings as ScrapySettings
 
     from .session import Session

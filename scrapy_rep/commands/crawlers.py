@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field
+from rich.table import Table
 
 from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
@@ -19,10 +21,6 @@ from .output import ExitCode
 from .texts import table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.table import Table
-
     from ..protocol.robotstxt import RobotsTxt
     from .sources import Policy
 

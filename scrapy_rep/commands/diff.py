@@ -6,8 +6,9 @@ spelling make no difference.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 from msgspec import Struct
@@ -17,18 +18,12 @@ from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
 from .context import Context, tool
 from .output import exit_code
-from .show import Group, record_of, why_no_rules
-from .sources import Access, access_rows, read_policies
+from .show import Group, Show, record_of, why_no_rules
+from .sources import Access, Policy, access_rows, read_policies
 from .texts import STYLES, indented, named_values, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
     from rich.console import RenderableType
-
-    from .show import Show
-    from .sources import Policy
 
 MAX_LISTED = 1000
 """Statements that a record lists. It counts the rest."""

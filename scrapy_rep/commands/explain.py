@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
@@ -16,24 +17,20 @@ from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.records import USAGE, describe
+from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused
 from ..protocol.usage import use as use_of
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
-from .sources import Access, access_rows
-from .texts import STYLES, listed, named_values, word
+from .sources import Access, Policy, Target, access_rows
+from .texts import STYLES, Row, listed, named_values, word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from rich.console import RenderableType
     from typing_extensions import Self
 
-    from ..protocol.robotstxt import RobotsTxt
     from .crawlers import Agent
-    from .sources import Policy, Target
-    from .texts import Row
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""

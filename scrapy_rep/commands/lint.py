@@ -7,18 +7,18 @@ escaped here.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 from rich.cells import cell_len
 
 from ..atomic_write import write_atomically
-from ..protocol.lint import Source, fix, lint
+from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
 from .context import STANDARD_INPUT, Context, tool
@@ -26,11 +26,6 @@ from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
 from .texts import quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..protocol.lint import Finding
 
 EXPLANATIONS = "lint_codes.md"
 """The file with a section for each code, in this package."""

@@ -28,9 +28,9 @@ except ImportError as error:  # of the extra
     name = str(error.name).partition(".")[0]
     sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
+if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 MAX_MESSAGE = 1000

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -18,9 +19,6 @@ import msgspec
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-    from contextlib import AbstractContextManager
-
     from rich.console import Console, RenderableType
 
 T = TypeVar("T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from .output import CommandError, ExitCode, writing
 from .texts import laid_out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from rich.console import RenderableType
 
 _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}

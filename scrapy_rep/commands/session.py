@@ -6,17 +6,20 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from queue import SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.http import Response
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
+from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
@@ -27,16 +30,9 @@ from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
+from ..protocol.tdmrep import TdmRule
 from .output import CommandError, ExitCode
 from .sources import Policy, of_origin
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-
-    from scrapy.http import Response
-    from scrapy.settings import Settings as ScrapySettings
-
-    from ..protocol.tdmrep import TdmRule
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,16 +33,11 @@ from ..reports.answers import REASONS
 from .context import Context, tool
 from .explain import Rule, stated_text
 from .output import ExitCode
-from .sources import Access, access_rows, read_policies
-from .texts import STYLES, listed, named_values, shown, table
+from .sources import Access, Policy, access_rows, read_policies
+from .texts import STYLES, Row, listed, named_values, shown, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import RenderableType
-
-    from .sources import Policy
-    from .texts import Row
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply

@@ -14,6 +14,7 @@ import json
 import re
 import sys
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -25,20 +26,16 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ..origin import State
+from ..origin import Origin, State
 from ..protocol.lines import read
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
-from .context import STANDARD_INPUT
+from ..protocol.verdict import Verdict
+from .context import STANDARD_INPUT, Context
 from .output import CommandError, reading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from ..origin import Origin
-    from ..protocol.verdict import Verdict
-    from .context import Context
     from .session import Session
     from .texts import Row
 

@@ -17,6 +17,7 @@ import sys
 import tarfile
 import time
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -27,7 +28,7 @@ import click
 
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
-from ..reports.survey import ROW_FILES, RowFileError, Rows, Survey, encode, row_of
+from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_type, without_password
 from .context import MAX_BODY, Context, tool
 from .crawlers import well_known_crawlers
@@ -37,9 +38,6 @@ from .texts import laid_out
 from .transfer import using_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from ..reports.survey import Row
     from .session import Session
 
 MAX_HEADER = 1 << 20

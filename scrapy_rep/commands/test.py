@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -21,19 +22,14 @@ from rich.text import Text
 
 from ..protocol.printable import printable
 from .context import Context, tool
-from .crawlers import resolve
+from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .output import CommandError, exit_code
-from .sources import FORMS, read_policies, target_of
+from .sources import FORMS, Policy, Target, read_policies, target_of
 from .texts import STYLES, WORDS, indented, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import RenderableType
-
-    from .crawlers import Agent
-    from .sources import Policy, Target
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""

@@ -6,22 +6,18 @@ import gzip
 import sys
 import zlib
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ..protocol.paths import origin_of
+from ..stores.threaded import ThreadedStore
 from .context import STANDARD_INPUT, Context, tool
 from .output import CommandError, ExitCode, reading, writing
 from .sources import decompressed, opened
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..stores.threaded import ThreadedStore
-
 
 _TEXTS = {
     "added": "added",

@@ -7,6 +7,7 @@ a limit.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -14,30 +15,25 @@ from urllib.parse import urljoin
 import click
 from msgspec import Struct
 from rich.text import Text
+from scrapy.http import Response
 
 from ..pages.directives import META, TDM_PLACE, header_lines
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
+from ..protocol.tdmrep import TdmRule
 from .context import Context, tool
-from .crawlers import agents_of
+from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
 from .output import CommandError, ExitCode
-from .sources import site_of
-from .texts import answer_table, listed, named_values, quantity
+from .sources import Target, site_of
+from .texts import Row, answer_table, listed, named_values, quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import RenderableType
-    from scrapy.http import Response
 
-    from ..protocol.tdmrep import TdmRule
-    from .crawlers import Agent
     from .session import Session
-    from .sources import Target
-    from .texts import Row
 
 MAX_PAGE = 10 << 20
 """Bytes of a page. A larger one is not read."""

@@ -13,15 +13,12 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..origin import Origin
 from ..stores.entry import DICTIONARY
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_PARSED = 5_000
 """How many files are parsed: about 70 MB of files of average size. No request of a crawl of fewer

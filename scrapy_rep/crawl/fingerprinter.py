@@ -5,16 +5,12 @@ Scrapy's duplicate filter and its HTTP cache compare requests by these fingerpri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
 
 from ..protocol.paths import origin_of
 from .middleware import RobotsTxtMiddleware
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 class CleanParamRequestFingerprinter(RequestFingerprinter):

@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
@@ -35,13 +35,12 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-    from scrapy import Spider
+from scrapy import Spider
 
-    from ..origin import Origin
-    from ..protocol.verdict import Verdict
+from ..origin import Origin
+from ..protocol.verdict import Verdict
 
 logger = get_logger(__name__)
 

@@ -12,13 +12,19 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
@@ -36,6 +42,8 @@ from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.printable import printable
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings, robotstxt_obey
 from ..startup import (
@@ -47,18 +55,7 @@ from .policy_cache import PolicyCache
 from .recording import open_archive, open_event_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.robotstxt import RobotParser
-    from scrapy.statscollectors import StatsCollector
-    from twisted.internet.defer import Deferred
     from typing_extensions import Self
-
-    from ..protocol.robotstxt import RobotsTxt
-    from ..protocol.tdmrep import TdmRule
 
 logger = get_logger(__name__)
 

@@ -9,51 +9,43 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
 
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
-from ..frontier.clock import fire
-from ..frontier.engine import WATCH_INTERVAL
+from ..frontier.clock import Clock, fire
+from ..frontier.engine import WATCH_INTERVAL, Engine
 from ..frontier.fetch_limit import SLOW, FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..origin import Action, Origin, State, UnreachablePolicy
-from ..protocol.access import AccessResult, Cancelled, Rules, Unavailable, Unreachable
+from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
+from ..protocol.access import AccessResult, Cancelled, FetchResult, Rules, Unavailable, Unreachable
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
-from ..protocol.records import describe
+from ..protocol.records import Pacing, describe
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
+from ..settings import Settings
 from .file_table import FileTable
+from .local_rules import LocalRulesFile
 from .policy_store import StoreLookup, open_policy_store
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from ..frontier.clock import Clock
-    from ..frontier.engine import Engine
-    from ..origin import OriginFile
-    from ..protocol.access import FetchResult
-    from ..protocol.records import Pacing
-    from ..protocol.robotstxt import RobotsTxt
-    from ..protocol.verdict import Verdict
     from ..reports.archive import Archive
     from ..reports.event_log import CrawlLog
-    from ..settings import Settings
-    from .local_rules import LocalRulesFile
 
 logger = get_logger(__name__)
 

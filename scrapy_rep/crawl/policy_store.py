@@ -8,34 +8,26 @@ claims.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.log import failure_to_exc_info
+from twisted.python.failure import Failure
 
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
-from ..frontier.clock import Timer
+from ..frontier.clock import Clock, Timer
 from ..logs import get_logger
-from ..protocol.access import AccessResult, Rules, access_result
+from ..origin import Origin
+from ..protocol.access import AccessResult, FetchResult, Rules, access_result
 from ..protocol.robotstxt import RobotsTxt
-from ..settings import without_passwords
-from ..stores import Entry, StoreError
+from ..settings import Settings, without_passwords
+from ..stores import Entry, Store, StoreError
 from ..stores.base import MAX_LEASE, TTL
 from ..stores.registry import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from scrapy.statscollectors import StatsCollector
-    from twisted.python.failure import Failure
-
-    from ..frontier.clock import Clock
-    from ..origin import Origin
-    from ..protocol.access import FetchResult
-    from ..settings import Settings
-    from ..stores import Store
 
 logger = get_logger(__name__)
 

@@ -10,17 +10,16 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.utils.misc import load_object
 
 from ..exceptions import SettingError
+from ..frontier.clock import Clock
+from ..settings import Settings
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from ..frontier.clock import Clock
     from ..reports.archive import Archive
     from ..reports.event_log import CrawlLog
-    from ..settings import Settings
 
 
 def open_event_log(

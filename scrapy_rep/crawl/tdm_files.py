@@ -11,20 +11,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 from weakref import WeakKeyDictionary
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile, Resource, State, Tdm
-from ..protocol.access import Cancelled, NotModified, Rules, Unreachable, retry_interval
+from ..protocol.access import (
+    Cancelled,
+    FetchResult,
+    NotModified,
+    Rules,
+    Unreachable,
+    retry_interval,
+)
 from ..protocol.paths import origin_of
-from ..protocol.tdmrep import TDM_FILE, TdmRep
+from ..protocol.tdmrep import TDM_FILE, TdmRep, TdmRule
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from ..protocol.access import FetchResult
-    from ..protocol.tdmrep import TdmRule
     from .policy_cache import PolicyCache
 
 logger = get_logger(__name__)

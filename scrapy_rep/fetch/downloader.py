@@ -7,33 +7,28 @@ the requests, and decides what the responses mean.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
+from scrapy.http import Response
+from scrapy.http.headers import Headers
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import CancelledError
 
-from ..frontier.clock import Timer
+from ..frontier.clock import Clock, Timer
+from ..frontier.fetch_limit import Permit
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..origin import OriginFile
 from ..protocol.freshness import CacheHeaders
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator, MutableMapping
-    from typing import Any
-
-    from scrapy import Request
-    from scrapy.http import Response
-    from scrapy.http.headers import Headers
-
-    from ..frontier.clock import Clock
-    from ..frontier.fetch_limit import Permit
-    from ..origin import OriginFile
     from .redirects import Address
 
 T = TypeVar("T")

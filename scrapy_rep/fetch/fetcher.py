@@ -8,22 +8,31 @@ Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Re
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
+from scrapy.statscollectors import StatsCollector
 from typing_extensions import assert_never
 
+from ..frontier.clock import Clock
+from ..frontier.engine import Engine
+from ..frontier.fetch_limit import FetchLimit, Permit
+from ..frontier.frontier import Frontier
 from ..logs import get_logger
+from ..origin import OriginFile
 from ..protocol import access, freshness
 from ..protocol.access import (
     AccessResult,
     Cancelled,
     CopyInfo,
+    FetchResult,
     NotModified,
     Rules,
     StatusPolicy,
@@ -35,6 +44,7 @@ from ..protocol.lines import file_of
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.robotstxt import other_page
+from ..settings import Settings
 from ..stores.entry import is_validator
 from .downloader import (
     DOWNLOAD,
@@ -42,6 +52,7 @@ from .downloader import (
     META,
     VALIDATORS,
     Download,
+    Exchange,
     in_words,
     raised_by,
     run_within,
@@ -49,22 +60,7 @@ from .downloader import (
 )
 from .redirects import RedirectPolicy, redirect_target
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy.crawler import Crawler
-    from scrapy.statscollectors import StatsCollector
-
-    from ..frontier.clock import Clock
-    from ..frontier.engine import Engine
-    from ..frontier.fetch_limit import FetchLimit, Permit
-    from ..frontier.frontier import Frontier
-    from ..origin import OriginFile
-    from ..protocol.access import FetchResult
-    from ..settings import Settings
-    from .downloader import Exchange
-
-    MayFetch = Callable[[Request, str], Awaitable[bool]]
+MayFetch = Callable[[Request, str], Awaitable[bool]]
 
 logger = get_logger(__name__)
 

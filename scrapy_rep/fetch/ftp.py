@@ -5,16 +5,12 @@ Scrapy's own handler reads a whole file before it reports anything. It downloads
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scrapy import Request
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
 from scrapy.http import Response, TextResponse
 from scrapy.utils.httpobj import urlparse_cached
 
 from ..meta_keys import IS_ROBOTSTXT_REQUEST
-
-if TYPE_CHECKING:
-    from scrapy import Request
 
 
 class FTPDownloadHandler(BuiltInHandler):

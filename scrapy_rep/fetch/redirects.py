@@ -14,7 +14,7 @@ import asyncio
 import re
 import socket
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 from urllib.parse import unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -30,9 +30,7 @@ from zope.interface import implementer  # type: ignore[import-untyped]
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable
 from ..stores.entry import URL_LIMIT
-
-if TYPE_CHECKING:
-    from .downloader import Download
+from .downloader import Download
 
 Address = IPv4Address | IPv6Address
 

@@ -7,17 +7,13 @@ a clock of their own.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.utils.asyncio import CallLaterResult
 
 T = TypeVar("T")
 

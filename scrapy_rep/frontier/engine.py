@@ -8,24 +8,19 @@ held. Nothing of Scrapy is replaced.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import scrapy
-from scrapy import signals
-from scrapy.pqueues import ScrapyPriorityQueue
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.squeues import FifoMemoryQueue
 from scrapy.utils.asyncio import create_looping_call
+from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.pqueues import QueueProtocol
-    from twisted.internet.defer import Deferred
 
 logger = get_logger(__name__)
 

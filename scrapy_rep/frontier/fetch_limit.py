@@ -14,18 +14,13 @@ is free. None is ended early: the handler might keep its connection.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .clock import Timer, fire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .clock import Clock
-    from .engine import Engine
+from .clock import Clock, Timer, fire
+from .engine import Engine
 
 SLOW = 0.25
 """Seconds after which a fetch leaves its place. Most files arrive within this time."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Iterator
 from enum import Enum
 from heapq import heappop, heappush
 from math import inf
@@ -19,26 +20,21 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from .clock import fire
+from ..settings import Settings
+from .clock import Clock, fire
+from .engine import Engine
 from .hosts import FIRST_BACKOFF, Host
-from .reservation import Reservations
+from .reservation import HostStore, Reservations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
-
     from ..reports.event_log import CrawlLog
-    from ..settings import Settings
-    from .clock import Clock
-    from .engine import Engine
-    from .reservation import HostStore
 
 logger = get_logger(__name__)
 

@@ -13,7 +13,7 @@ Scrapy gives to the host; further origins have one each.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from hashlib import md5
 from itertools import islice
@@ -21,21 +21,16 @@ from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import build_from_crawler
 
 from .engine import start_queues
-from .frontier import Queue, Queues, find_frontier
+from .frontier import Address, Frontier, Queue, Queues, find_frontier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.pqueues import QueueProtocol
     from typing_extensions import Self
-
-    from .frontier import Address, Frontier
 
 MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often

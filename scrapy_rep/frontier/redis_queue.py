@@ -27,23 +27,18 @@ import json
 from itertools import chain
 from math import ceil, inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from redis import RedisError
-from scrapy import signals
+from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
 from .clock import Timer
-from .frontier import Address, Place, Queue, Queues, find_frontier
+from .frontier import Address, Frontier, Place, Queue, Queues, find_frontier
+from .hosts import Host
 from .reservation import LEASE, Reservations
-
-if TYPE_CHECKING:
-    from scrapy import Request, Spider
-
-    from .frontier import Frontier
-    from .hosts import Host
 
 logger = get_logger(__name__)
 

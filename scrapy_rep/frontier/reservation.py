@@ -8,24 +8,19 @@ over. If a crawler dies, its reservation ends with the lease.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, DeferredLock
+from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.python.failure import Failure
 
 from ..logs import get_logger
-from .clock import Timer
-from .hosts import FIRST_BACKOFF
+from .clock import Clock, Timer
+from .hosts import FIRST_BACKOFF, Host
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
-
-    from twisted.internet.defer import Deferred
-
-    from .clock import Clock
     from .frontier import Frontier
-    from .hosts import Host
 
 logger = get_logger(__name__)
 

@@ -24,22 +24,19 @@ to `PageDirectives`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from scrapy.http import Response
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.freshness import http_date, utc
 from ..protocol.paths import resolve
 from ..protocol.printable import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from scrapy.http import Response
-
-    from ..protocol.tdmrep import TdmRule
+from ..protocol.tdmrep import TdmRule
 
 _ROBOTS_TAG, _LINK = "robots-tag", "link"
 

@@ -11,24 +11,19 @@ it. So the middleware looks up the URL of each request among the links of the pa
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from parsel import Selector
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 from w3lib.encoding import resolve_encoding
 from w3lib.html import HTML5_WHITESPACE
 from w3lib.url import canonicalize_url, safe_url_string
 
 from .directives import Element
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from scrapy.http import Response
 
 MAX_PAGE = 2 * 1024 * 1024
 """The bytes of a page in which elements are searched for. Googlebot reads no more of a page."""

@@ -7,13 +7,15 @@ items of pages that say ``noindex``, and requests from pages that say ``nofollow
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
-from scrapy.http import HtmlResponse
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
 from ..crawl.middleware import RobotsTxtMiddleware
@@ -30,7 +32,8 @@ from ..meta_keys import (
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date, utc
-from ..settings import read_settings
+from ..protocol.tdmrep import TdmRule
+from ..settings import Settings, read_settings
 from ..startup import abort_on_setting_error
 from .directives import (
     HEADERS,
@@ -47,15 +50,9 @@ from .directives import (
 from .html import Links, elements, markup
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
-    from ..protocol.tdmrep import TdmRule
     from ..reports.event_log import CrawlLog
-    from ..settings import Settings
 
 logger = get_logger(__name__)
 

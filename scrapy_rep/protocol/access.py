@@ -9,13 +9,11 @@ redirects and retries; these events drive the state machine in :mod:`scrapy_rep.
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from .freshness import http_date
-
-if TYPE_CHECKING:
-    from collections.abc import Set as AbstractSet
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 REFUSAL_STATUSES = frozenset({401, 403})

@@ -13,11 +13,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SIZE_LIMIT = 500 * 1024
 """RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes". Google's limit is the same."""

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from .agents import parse_user_agent, tokens_of_line
@@ -45,9 +46,6 @@ from .usage import (
     has_readable_usage,
     has_usage_names,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 

@@ -7,11 +7,8 @@ part of the page ``docs/reference/lint.md``, explains each code.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Severity(str, Enum):

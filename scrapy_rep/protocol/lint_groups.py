@@ -7,6 +7,7 @@ others with more stars cover, such as ``/ab`` by ``/a*b``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,17 +15,14 @@ from .agents import WILDCARD_AGENT
 from .lines import line_number
 from .lint_codes import Code
 from .matcher import one_star, rank
-from .parser import LENIENT, RULE_FIELDS, GroupText, groups, records, records_of_groups
+from .parser import LENIENT, RULE_FIELDS, GroupText, RawRule, groups, records, records_of_groups
 from .paths import origin_of
 from .printable import quoted
 from .records import SITEMAP
 from .robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .lint import Finding, Source
-    from .parser import RawRule
 
 EVERYONE = WILDCARD_AGENT.encode()
 _EVERYTHING = frozenset([b"/", b"*", b"/*"])

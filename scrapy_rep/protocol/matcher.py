@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,8 +35,6 @@ from .paths import (
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from .parser import GroupText, RawRule
 
 STEPS = 150_000

@@ -14,15 +14,13 @@ where the rules between them are. `GroupText` reads the rules of one group when 
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .agents import LINE_TOKEN, WILDCARD_AGENT, product_tokens, tokens_of_line, tokens_of_match
 from .lines import WHITE_SPACE
 from .verdict import Rule
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
 
 USER_AGENT = b"user-agent"
 RULE_FIELDS = (b"allow", b"disallow")

@@ -30,6 +30,7 @@ FTP                drops parameters and the query, and decodes all that is encod
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
@@ -39,8 +40,6 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from .printable import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from .verdict import Verdict
 
 ROBOTS_TXT = "/robots.txt"

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
@@ -26,8 +27,6 @@ from .paths import path_of, pattern_of, resolve
 from .usage import PathPreferences, PathSignals, parse_signal_rule, parse_usage_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from .robotstxt import RobotsTxt
 
 Value = TypeVar("Value")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from .access import (
     REDIRECT_STATUSES,
@@ -16,7 +16,7 @@ from .access import (
 )
 from .agents import WILDCARD_AGENT, product_tokens
 from .lines import SIZE_LIMIT, begins_as_markup, decoded, read, require_bytes
-from .matcher import GroupMatcher
+from .matcher import GroupMatcher, PatternIndex
 from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records, records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
@@ -39,14 +39,11 @@ from .records import (
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 from .verdict import Reason, Rule, Verdict
 
-if TYPE_CHECKING:
-    from .matcher import PatternIndex
-
-    _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
-    _State: TypeAlias = tuple[bytes, bool, bool, str | None, str | None, str | None]
-    """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
-
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
+
+_Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
+_State: TypeAlias = tuple[bytes, bool, bool, str | None, str | None, str | None]
+"""Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or a sequence of these in order of preference."""

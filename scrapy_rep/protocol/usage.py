@@ -14,13 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, matching
 from .paths import pattern_of
-
-if TYPE_CHECKING:
-    from .verdict import Verdict
+from .verdict import Verdict
 
 
 class Vocabulary(NamedTuple):

@@ -11,13 +11,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
-from .records import EMPTY, EXEMPT, REDIRECT_LOOP, UNCHECKED
-
-if TYPE_CHECKING:
-    from .records import Deciding, HostPace, OriginReport, Report
+from .records import (
+    EMPTY,
+    EXEMPT,
+    REDIRECT_LOOP,
+    UNCHECKED,
+    Deciding,
+    HostPace,
+    OriginReport,
+    Report,
+)
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",

@@ -18,13 +18,14 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
 import scrapy
@@ -39,22 +40,18 @@ from warcio.warcwriter import WARCWriter
 from .. import __version__
 from ..crawl.recording import user_agent_text
 from ..fetch.body_reader import WIRE_LIMIT, BodyReader
+from ..frontier.clock import Clock
 from ..logs import get_logger
 from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
-from ..settings import changed_settings
+from ..settings import Settings, changed_settings
 from .background_file import BackgroundFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-    from typing import BinaryIO
-
     from scrapy.statscollectors import StatsCollector
 
     from ..fetch.downloader import Exchange
-    from ..frontier.clock import Clock
-    from ..settings import Settings
 
 logger = get_logger(__name__)
 

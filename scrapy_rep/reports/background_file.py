@@ -6,15 +6,14 @@ One thread writes. A part that the disk does not take is lost, and the file is a
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from ..frontier.clock import Clock
 
 T = TypeVar("T")

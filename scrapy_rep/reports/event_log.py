@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from errno import EACCES, EISDIR
@@ -23,24 +24,26 @@ from weakref import WeakSet
 
 import msgspec
 import scrapy
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
 from ..atomic_write import write_atomically
 from ..crawl.recording import path_from, user_agent_text
 from ..exceptions import SettingError
+from ..frontier.clock import Clock
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
-from ..pages.directives import NO_DIRECTIVES
-from ..protocol.access import AccessResult, Unreachable
+from ..pages.directives import NO_DIRECTIVES, PageDirectives
+from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
-from ..settings import changed_settings, scrapy_settings
+from ..settings import Settings, changed_settings, scrapy_settings
 from .answers import SETTINGS
 from .background_file import BackgroundFile
 from .reading import read_reports
@@ -59,6 +62,7 @@ from .records import (
     FileEvent,
     PaceEvent,
     PageEvent,
+    Report,
     RequestEvent,
     Run,
     RunEvent,
@@ -67,17 +71,7 @@ from .records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from ..frontier.clock import Clock
-    from ..pages.directives import PageDirectives
-    from ..protocol.access import FetchResult
-    from ..settings import Settings
     from .archive import Archive
-    from .records import Report
 
 logger = get_logger(__name__)
 

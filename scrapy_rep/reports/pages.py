@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
@@ -22,11 +23,9 @@ from markupsafe import Markup
 
 from ..protocol.printable import printable
 from . import answers
+from .records import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .records import Report
     from .survey import Survey
 
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})

@@ -10,10 +10,12 @@ import gzip
 import sqlite3
 import time
 import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -34,17 +36,12 @@ from .records import (
     Report,
     RequestEvent,
     RobotsFile,
+    Run,
     RunEvent,
     Statement,
     Version,
     utc,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from .records import Run
 
 MAX_LINE = 1 << 20
 """Bytes of one line of an event log. A crawl writes shorter ones."""

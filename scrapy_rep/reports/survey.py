@@ -6,12 +6,14 @@ are in a file, so that they need not fit into memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from importlib.resources import files
 from itertools import islice
+from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct, json, structs
 
@@ -23,13 +25,8 @@ from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
 from ..protocol.robotstxt import other_page
 from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
+from ..protocol.verdict import Rule
 from .records import EMPTY, REDIRECT_LOOP, utc
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from ..protocol.verdict import Rule
 
 VERSION = 3
 """The version of the JSON form. A field or a figure may be added without a new one."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from .entry import Entry
+from .entry import Entry
 
 TTL = 60 * 86_400.0
 """Seconds after which a store deletes an entry that was not put again: twice the 30 days of

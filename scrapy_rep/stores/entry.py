@@ -18,13 +18,11 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
 from ..protocol.lines import SIZE_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Entry(NamedTuple):

@@ -9,19 +9,16 @@ it is fetched next.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from twisted.internet.defer import CancelledError
 
 from ..logs import get_logger
 from ..protocol.printable import printable
 from .base import Claim, Store, StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from .entry import Entry
+from .entry import Entry
 
 logger = get_logger(__name__)
 

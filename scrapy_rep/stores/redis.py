@@ -28,10 +28,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
 from uuid import uuid4
 
@@ -42,14 +43,9 @@ from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
-from .entry import OCTETS_LIMIT, VERSION, encode
+from .entry import OCTETS_LIMIT, VERSION, Entry, encode
 from .registry import HIDDEN, without_password
 from .threaded import ThreadedStore, decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from .entry import Entry
 
 PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 

@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import unquote_plus
 
 from .base import TTL, Store, StoreError
 from .fallback import FallbackStore
-
-if TYPE_CHECKING:
-    from .threaded import ThreadedStore
+from .threaded import ThreadedStore
 
 StoreSource: TypeAlias = str | Callable[..., Any]
 """A value of REP_STORE: a URL, the path of a class or a function, or that itself. It is called with

@@ -17,19 +17,16 @@ import os
 import sqlite3
 import stat
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, TypeVar
+from typing import ClassVar, TypeVar
 from uuid import uuid4
 
 from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, encode
 from .threaded import ThreadedStore, decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import ClassVar
 
 T = TypeVar("T")
 

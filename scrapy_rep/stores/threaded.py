@@ -10,25 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
+from typing import Any, Literal, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .base import StoreError
-from .entry import decode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-    from contextlib import AbstractContextManager
-    from typing import Literal
-
-    from .base import Claim
-    from .entry import Entry
+from .base import Claim, StoreError
+from .entry import Entry, decode
 
 T = TypeVar("T")
 

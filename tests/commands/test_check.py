@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
 
-from .conftest import ROBOTS, validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Done, Run
+from .conftest import ROBOTS, Done, Run, validate
 
 
 def check(run: Run, *arguments: str, agent: str = "mybot") -> Done:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,10 +21,7 @@ from scrapy_rep.known_crawlers import read_table
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
 
-from .conftest import validate
-
-if TYPE_CHECKING:
-    from .conftest import Run
+from .conftest import Run, validate
 
 CRAWLERS = well_known_crawlers()
 NAMES = [crawler.name for crawler in CRAWLERS]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,15 +18,9 @@ from scrapy_rep.commands import show as show_module
 from scrapy_rep.commands.diff import Diff, _compare
 from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.sources import of_file
-from testing.web import Page
+from testing.web import Page, Web
 
 from .conftest import ROBOTS, Run, forked, validate
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from testing.web import Web
 
 OLD = """\
 User-agent: *

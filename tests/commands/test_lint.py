@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -17,17 +17,10 @@ from scrapy_rep.commands.main import main
 from scrapy_rep.commands.output import json_line
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.lint_codes import Code
-from testing.web import Page
+from testing.web import Page, Web
 from tests.protocol.test_properties import bodies
 
-from .conftest import ROOT, validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Cli
+from .conftest import ROOT, Cli, validate
 
 BODY = "User-agent: *\r\nDissallow private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 FIXED = "User-agent: *\r\nDisallow: /private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()

@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -21,10 +22,7 @@ from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Run
+from .conftest import Run
 
 
 def test_entry_points() -> None:

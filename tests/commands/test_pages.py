@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -14,9 +14,6 @@ from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from testing.console_pages import PAGES, pages, with_real_output
 
 from .conftest import RECORDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import gzip
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import scrapy
 
+from scrapy_rep.fetch.downloader import Exchange
 from testing import harness
 from testing.archives import response, write_archive
 from testing.simulation import RULES
-from testing.web import Page, gaps
+from testing.web import Page, Site, Web, gaps
 from tests.crawl.conftest import Visitor, make_crawler, run_crawler
 from tests.reports.test_archive import http, record
 
 from . import simulated_crawl
-from .conftest import validate
+from .conftest import Cli, Done, Run, validate
 from .simulated_crawl import DELAYS, PATHS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_rep.fetch.downloader import Exchange
-    from testing.web import Site, Web
-
-    from .conftest import Cli, Done, Run
 
 AT_ONCE = {"REP_RETRY_TIMES": 0, "RETRY_ENABLED": False}
 

@@ -11,16 +11,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from testing.web import Page
+from testing.web import Page, Web
 
 from .conftest import ROBOTS, TIMEOUT, environment_of, started, tool
-
-if TYPE_CHECKING:
-    from testing.web import Web
 
 RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")

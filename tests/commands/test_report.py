@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -22,12 +22,7 @@ from testing import report_samples
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
 
-from .conftest import validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .conftest import Run
+from .conftest import Run, validate
 
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
 DENIED = Verdict(False, Reason.RULES, Rule(False, "/private", 3), "*")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings
@@ -14,16 +15,9 @@ from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.output import CommandError
 from scrapy_rep.commands.session import opened, session_settings
 from scrapy_rep.exceptions import SettingError
-from testing.web import Page, redirect, text
+from testing.web import Page, Web, redirect, text
 
-from .conftest import validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Cli
+from .conftest import Cli, validate
 
 RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")

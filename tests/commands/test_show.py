@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import show as show_module
 from scrapy_rep.commands.show import record_of
 from scrapy_rep.commands.sources import of_file
 
-from .conftest import validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import pytest
-
-    from .conftest import Run
+from .conftest import Run, validate
 
 ROBOTS = """\
 User-agent: a

@@ -5,15 +5,12 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scrapy_rep.commands.output import CommandError
 from scrapy_rep.commands.sources import MAX_LINE, Target, target_of, urls_from
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:i="http://i.example">

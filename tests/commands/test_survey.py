@@ -10,7 +10,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
@@ -21,15 +21,10 @@ from scrapy_rep.reports.survey import MAX_LISTED, Survey
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
-from testing.web import Page, redirect
+from testing.web import Page, Web, redirect
 from testing.web import text as plain
 
-from .conftest import TIMEOUT, started
-
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Cli, Done, Run
+from .conftest import TIMEOUT, Cli, Done, Run, started
 
 FILES = {
     "shops/a.txt": b"User-agent: *\nDisallow: /cart\nCrawl-delay: 5\nSitemap: https://a.example/s",

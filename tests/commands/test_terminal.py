@@ -11,14 +11,11 @@ import struct
 import subprocess
 import sys
 import termios
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from .conftest import ROBOTS, TIMEOUT, environment_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

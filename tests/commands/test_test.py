@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scrapy_rep.commands import test as test_module
 from scrapy_rep.commands.output import CommandError
 from scrapy_rep.commands.test import read_expectations
-from testing.web import Page
+from testing.web import Page, Web
 
 from .conftest import Run, forked, validate
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
 
 ROBOTS = """\
 User-agent: *

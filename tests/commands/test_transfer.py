@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,10 @@ from scrapy_rep.stores import entry as stored_entry
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.stores.threaded import ThreadedStore
+from testing.redis_server import RedisServer
 
-from .conftest import forked
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_rep.stores.threaded import ThreadedStore
-    from testing.redis_server import RedisServer
-
-    from .conftest import Run
+from .conftest import Run, forked
 
 URL = "https://a.example/robots.txt"
 COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)

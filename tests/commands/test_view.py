@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from msgspec import convert
@@ -14,12 +14,9 @@ from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy_rep.commands import view as view_module
 from scrapy_rep.commands.view import Page as PageRecord
 from scrapy_rep.commands.view import View, listing, read_content
-from testing.web import Page, redirect, text
+from testing.web import Page, Site, Web, redirect, text
 
 from .conftest import Cli, validate
-
-if TYPE_CHECKING:
-    from testing.web import Site, Web
 
 ROBOTS = """\
 User-agent: *

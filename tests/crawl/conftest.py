@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredList
+from twisted.python.failure import Failure
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.frontier.clock import sleep
-
-if TYPE_CHECKING:
-    import threading
-
-    from scrapy.http import Response
-    from twisted.python.failure import Failure
-
-    from testing.web import Site
+from testing.web import Site
 
 
 @dataclass

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
@@ -16,8 +16,7 @@ with warnings.catch_warnings():
     from pyftpdlib.ioloop import IOLoop  # type: ignore[import-untyped]
     from pyftpdlib.servers import FTPServer  # type: ignore[import-untyped]
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
 
 T = TypeVar("T")
 

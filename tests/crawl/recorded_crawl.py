@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import AsyncIterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, Spider
 
 from testing.measure import process_on
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 
 class Visitor(Spider):

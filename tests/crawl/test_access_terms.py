@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.http import Response
 
 from scrapy_rep import AccessTerms, AccessTermsMiddleware
-from testing.web import Page
+from testing.web import Page, Web
 
-from .conftest import Visitor
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.http import Response
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor
 
 PAID = Page("", 402, {"crawler-price": "USD 0.01"})
 LICENSED = Page(

@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy.utils.reactor import is_reactor_installed
@@ -24,14 +24,9 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports.archive import ArchivedRobotsTxt, ArchiveProblem, read
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
-from testing.web import Page, redirect, text
+from testing.web import Page, Web, redirect, text
 
-from .conftest import Visitor, make_crawler, run_crawler
-
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Clock, Crawl
+from .conftest import Clock, Crawl, Visitor, make_crawler, run_crawler
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"

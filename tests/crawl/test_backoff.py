@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable
 from math import inf
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request, signals
 from scrapy.exceptions import CloseSpider
+from scrapy.http import Response
 from scrapy.utils.defer import _schedule_coro
 
 from testing.counters import left_over
-from testing.web import Page, text
+from testing.web import Misbehaviour, Page, Received, Site, Web, text
 
-from .conftest import Caller, Visitor, make_crawler, together
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from scrapy.http import Response
-
-    from testing.web import Misbehaviour, Received, Site, Web
-
-    from .conftest import Crawl
+from .conftest import Caller, Crawl, Visitor, make_crawler, together
 
 pytestmark = pytest.mark.each_loop
 

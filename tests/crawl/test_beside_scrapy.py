@@ -6,28 +6,21 @@ import json
 import os
 import subprocess
 import sys
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page, redirect, text
+from testing.web import Page, Received, Web, redirect, text
 
-from .conftest import Visitor
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator
-
-    from scrapy.http import Response
-
-    from testing.web import Received, Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor
 
 pytestmark = pytest.mark.each_loop
 

@@ -7,20 +7,18 @@ from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep.fetch.downloader import remove_browser_meta
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page
+from testing.web import Page, Web
+
+from .conftest import Crawl
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 WRAPPED = (
     b'<html><head><meta name="color-scheme" content="light dark"></head><body>'

@@ -5,16 +5,13 @@ If a test fails on a new Scrapy, correct the README.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from testing.web import Page
+from testing.web import Page, Web
 
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl
 
 pytestmark = pytest.mark.documentation
 

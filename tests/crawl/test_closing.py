@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 from scrapy_rep import RobotsTxtDisallowed
 from testing.counters import left_over
 from testing.faults import silence, stall
-from testing.web import Page, redirect, text
+from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import CallerAndCloser, Closer, our_warnings, until
+from .conftest import CallerAndCloser, Clock, Closer, Crawl, our_warnings, until
 from .following import FOLLOWING
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from testing.web import Misbehaviour, Site, Web
-
-    from .conftest import Clock, Crawl
 
 ALL = "User-agent: *\nDisallow:\n"
 DOWN = Page(b"", 503, {"Retry-After": "250"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import trustme
@@ -14,12 +14,9 @@ from scrapy.settings import default_settings
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
-from testing.web import text
+from testing.web import Web, text
 
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Crawl, Outcome
+from .conftest import Crawl, Outcome
 
 UNREACHABLE = [name for name in NAMES if meaning_of(name) == DISALLOWED]
 OTHERS = [name for name in NAMES if meaning_of(name) != DISALLOWED]

@@ -8,7 +8,9 @@ from __future__ import annotations
 import gc
 import gzip
 import zlib
-from typing import TYPE_CHECKING, Any
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
@@ -37,17 +39,9 @@ from testing.faults import (
     raw,
 )
 from testing.measure import forget_peak, peak
-from testing.web import Page, redirect, text
+from testing.web import Page, Received, Web, redirect, text
 
-from .conftest import Visitor, our_warnings
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator
-
-    from testing.web import Received, Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor, our_warnings
 
 DOWN = Page(status=503)
 

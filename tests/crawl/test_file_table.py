@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,6 +17,7 @@ from scrapy_rep.protocol.access import (
     AccessResult,
     Cancelled,
     CopyInfo,
+    FetchResult,
     NotModified,
     Rules,
     Unavailable,
@@ -27,9 +28,6 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
 from testing import generated
 from testing.generated import questions
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.access import FetchResult
 
 KEY = "https://www.example.com"
 URL = f"{KEY}/robots.txt"

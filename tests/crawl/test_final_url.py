@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -11,18 +13,10 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.faults import stall
-from testing.web import Page, redirect, text
+from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import our_warnings
+from .conftest import Crawl, our_warnings
 from .following import FOLLOWING
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Iterator
-
-    from testing.web import Received, Site, Web
-
-    from .conftest import Crawl
 
 RULES = "User-agent: *\nDisallow: /private\n"
 DROP = {**FOLLOWING, "REP_CHECK_FINAL_URL": "drop"}

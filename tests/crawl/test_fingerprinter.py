@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -11,17 +13,9 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import CleanParamRequestFingerprinter
 from scrapy_rep.frontier.clock import sleep
-from testing.web import text
+from testing.web import Web, text
 
-from .conftest import Visitor
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor
 
 CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
 OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": CleanParamRequestFingerprinter}

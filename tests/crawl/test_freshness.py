@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from threading import Event
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider
@@ -13,16 +13,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier.clock import sleep
 from testing.faults import RULES, answer_when
-from testing.web import Page, redirect, text
+from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import Outcome, until
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from testing.web import Misbehaviour, Site, Web
-
-    from .conftest import Clock, Crawl
+from .conftest import Clock, Crawl, Outcome, until
 
 HOUR = 3600
 DAY = 24 * HOUR

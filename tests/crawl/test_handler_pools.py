@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.settings.default_settings import DOWNLOAD_HANDLERS_BASE
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
@@ -12,19 +15,10 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredSemaphore
 
 from testing.faults import answer_when
-from testing.web import Page
+from testing.web import Page, Web
 
-from .conftest import our_warnings
+from .conftest import Crawl, our_warnings
 from .test_waiting import NOTHING_PRIVATE
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 pytestmark = pytest.mark.each_loop
 

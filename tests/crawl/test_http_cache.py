@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testing.faults import PATHS, RULES, raw
-from testing.web import Page, Web, gaps, redirect, text
+from testing.web import Page, Pages, Site, Web, gaps, redirect, text
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Pages, Site
-
-    from .conftest import Crawl
+from .conftest import Crawl
 
 DUMMY = "DummyPolicy"
 RFC2616 = "RFC2616Policy"

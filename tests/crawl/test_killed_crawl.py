@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from asyncio import StreamReader, StreamWriter
+from pathlib import Path
 
 from testing.web import Page, Received, Web
 from tests.test_workers import PRIVATE, TIMEOUT, workers
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from pathlib import Path
 
 PATHS = [f"/{number}" for number in range(12)]
 KILLED_AT = 4

@@ -8,6 +8,8 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.protocol.lines import SIZE_LIMIT
@@ -22,15 +24,12 @@ from testing.faults import (
     meaning_of,
     outcome_of,
 )
+from testing.web import Web
+
+from .conftest import Crawl
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 
 class Witness:

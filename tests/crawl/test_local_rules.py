@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -17,22 +20,12 @@ from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when
-from testing.web import Page, redirect, text
+from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import Caller, Visitor
+from .conftest import Caller, Crawl, Visitor
 from .following import FOLLOWING
 
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from testing.web import Received, Site, Web
-
-    from .conftest import Crawl
-
-    Write = Callable[[str], dict[str, Any]]
-
+Write = Callable[[str], dict[str, Any]]
 WHO = 'reason = "as agreed"\ngiven_by = "owner@example.com"\n'
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 DETAIL = "as agreed (owner@example.com)"

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import logging
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
-from testing.web import Page, redirect, text
+from testing.web import Page, Web, redirect, text
 
-from .conftest import Visitor, our_warnings
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor, our_warnings
 
 pytestmark = pytest.mark.each_loop
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from scrapy import Request
@@ -11,17 +12,10 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
-from testing.web import redirect, text
+from testing.web import Web, redirect, text
 
+from .conftest import Crawl, Outcome
 from .ftp import FtpSite
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Crawl, Outcome
 
 
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from scrapy import Request
 from scrapy.core.downloader import Downloader
-from scrapy.http import HtmlResponse
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.records import Report
+from testing.web import Web
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy import Request
-    from scrapy.http import Response
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 

@@ -6,18 +6,15 @@ The tests judge by what the servers received, and by what the log says.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page, redirect, text
+from testing.web import Page, Site, Web, redirect, text
 
-if TYPE_CHECKING:
-    from testing.web import Site, Web
-
-    from .conftest import Crawl
+from .conftest import Crawl
 
 HTML = text("<!doctype html>\n<title>Log in</title>", Content_Type="text/html")
 ANUBIS = Page('<html><script id="anubis_challenge">{}</script>')

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,23 +13,17 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.counters import left_over
 from testing.faults import answer_when
-from testing.web import Page, text
+from testing.web import Misbehaviour, Page, Received, Site, Web, text
 
 from .conftest import (
+    Crawl,
+    Outcome,
     Visitor,
     make_crawler,
     our_warnings,
     together,
     until,
 )
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import AsyncIterator
-
-    from testing.web import Misbehaviour, Received, Site, Web
-
-    from .conftest import Crawl, Outcome
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 WAIT: dict[str, Any] = {"REP_UNREACHABLE": "wait"}

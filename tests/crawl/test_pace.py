@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -11,18 +12,13 @@ from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
 from testing.faults import raw
-from testing.web import between, gaps, redirect
+from testing.web import Web, between, gaps, redirect
 
 from .conftest import (
+    Clock,
+    Crawl,
     Visitor,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Clock, Crawl
 
 ALL = "User-agent: *\nDisallow:\n"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,16 +20,9 @@ from scrapy.logformatter import LogFormatter
 
 from scrapy_rep import PageDirectives, PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
-from testing.web import Page, text
+from testing.web import Page, Web, text
 
-from .conftest import Outcome, Visitor, make_crawler
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Outcome, Visitor, make_crawler
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
 DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
@@ -24,13 +24,10 @@ from scrapy_rep.protocol.access import (
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
-from scrapy_rep.stores import Claim
+from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.sqlite import MemoryStore
 
 from .conftest import until
-
-if TYPE_CHECKING:
-    from scrapy_rep.stores import Entry
 
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"

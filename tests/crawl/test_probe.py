@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request
 
 from scrapy_rep.protocol.verdict import Reason
-from testing.web import Page
+from testing.web import Page, Web
 
-from .conftest import Disturber
-
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Disturber
 
 FIRST = {"dont_obey_robotstxt": True}
 DOWN, GONE, BUSY = (

@@ -6,33 +6,30 @@ reports public addresses for its sites.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
+from collections.abc import Callable, Iterator
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.address import IPv4Address, IPv6Address
 
 from scrapy_rep.fetch.redirects import addresses_of
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import redirect, text
+from testing.web import Site, Web, redirect, text
+
+from .conftest import Crawl, Outcome
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable, Iterator
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
-
-    from testing.web import Site, Web
-
-    from .conftest import Crawl, Outcome
 
 PUBLIC = "93.184.215.14"
 ROBOTS = "http://public.example/robots.txt"

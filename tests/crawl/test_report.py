@@ -10,7 +10,7 @@ import sys
 import time
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import Mock
 
 import msgspec
@@ -18,6 +18,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from parsel import Selector
 from scrapy import Request
+from scrapy.http import Response
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
@@ -25,20 +26,12 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import background_file, event_log
 from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.reading import read_reports
-from scrapy_rep.reports.records import Report
+from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
-from testing.web import Page, gaps, redirect, text
+from testing.web import Page, Site, Web, gaps, redirect, text
 
-from .conftest import Visitor, our_warnings
+from .conftest import Crawl, Visitor, our_warnings
 from .following import FOLLOWING
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from scrapy_rep.reports.records import OriginReport
-    from testing.web import Site, Web
-
-    from .conftest import Crawl
 
 ROOT = Path(__file__).parents[2]
 LONGEST_WAIT = 60.0

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 
-from testing.web import Page, gaps, text
+from testing.web import Page, Web, gaps, text
 
+from .conftest import Crawl
 from .test_scheduling import ALL, delayed, numbers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 pytestmark = pytest.mark.each_loop
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -11,16 +12,9 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier import fetch_limit
 from testing.faults import answer_when, silence
-from testing.web import Page, text
+from testing.web import Page, Web, text
 
-from .conftest import AllAsked, Visitor, needs_connections
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import AllAsked, Crawl, Visitor, needs_connections
 
 ALL = "User-agent: *\nDisallow:\n"
 

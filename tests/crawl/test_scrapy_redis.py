@@ -9,25 +9,22 @@ import asyncio
 import json
 import signal
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 pytest.importorskip("scrapy_redis")
 
+from asyncio import StreamReader, StreamWriter
+from pathlib import Path
+
 from scrapy import Request
 
-from testing.redis_server import RedisCluster, wait_until
+from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Received, Web, between, gaps
 from tests.test_workers import TIMEOUT, workers
 
 from .conftest import Caller, Crawl, needs_connections, our_warnings
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from pathlib import Path
-
-    from testing.redis_server import RedisServer
 
 # scrapy-redis passes arguments that are deprecated in Scrapy.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")

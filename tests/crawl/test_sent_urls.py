@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import trustme
@@ -14,16 +16,9 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
 from scrapy_rep import RobotsTxt, RobotsTxtDisallowed
+from testing.web import Received, Site, Web
 
-from .conftest import HAS_VERBATIM_URL
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import Callable
-
-    from testing.web import Received, Site, Web
-
-    from .conftest import Crawl
+from .conftest import HAS_VERBATIM_URL, Crawl
 
 RULES = """
 User-agent: *

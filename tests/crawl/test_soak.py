@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.utils.reactor import is_reactor_installed
@@ -13,13 +14,9 @@ from checks._soak_laws import Crawl, broken_laws, late_origins
 from checks._soak_server import Server
 from checks._soak_worker import Notes, SoakWorker, observed
 from testing.counters import left_over
+from testing.web import Web
 
 from .conftest import make_crawler, run_crawler
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
 
 ORIGINS = 25
 

@@ -7,20 +7,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from scrapy import Request, Spider
 from scrapy.settings import default_settings
 
 from scrapy_rep.exceptions import SettingError
+from testing.web import Web
 
-from .conftest import make_crawler, our_warnings, run_crawler
-
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, make_crawler, our_warnings, run_crawler
 
 OURS = "scrapy_rep.RobotsTxtMiddleware"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"

@@ -9,27 +9,21 @@ import json
 import sqlite3
 import time
 import zlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
+from scrapy_rep.stores import Store
 from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from testing.web import Page
+from testing.web import Page, Web
 
-from .conftest import Visitor, make_crawler, our_warnings, run_crawler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_rep.stores import Store
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import Crawl, Visitor, make_crawler, our_warnings, run_crawler
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")

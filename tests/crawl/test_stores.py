@@ -7,30 +7,34 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pytest
 from scrapy import Request, signals
 
+from scrapy_rep import Verdict
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.frontier import Address, Place
+from scrapy_rep.origin import Origin
 from testing.redis_server import RedisServer
-from testing.web import Page, gaps, text
+from testing.web import Page, Web, gaps, text
 
-from .conftest import Disturber, Visitor, make_crawler, our_warnings, run_crawler, together
+from .conftest import (
+    Clock,
+    Crawl,
+    Disturber,
+    Outcome,
+    Visitor,
+    make_crawler,
+    our_warnings,
+    run_crawler,
+    together,
+)
 from .test_middleware import Listener
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from scrapy_rep import Verdict
-    from scrapy_rep.origin import Origin
-    from testing.web import Web
-
-    from .conftest import Clock, Crawl, Outcome
 
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from scrapy.http import Response
 
 from testing.faults import answer_when
-from testing.web import Page, gaps, redirect, text
+from testing.web import Misbehaviour, Page, Received, Site, Web, gaps, redirect, text
 
-from .conftest import Visitor, our_warnings
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from scrapy.http import Response
-
-    from testing.web import Misbehaviour, Received, Site, Web
-
-    from .conftest import Clock, Crawl, Outcome
+from .conftest import Clock, Crawl, Outcome, Visitor, our_warnings
 
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
@@ -14,16 +15,9 @@ from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.origin import Origin
-from testing.web import Page, redirect
+from testing.web import Page, Web, redirect
 
-from .conftest import HAS_VERBATIM_URL, Closer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Crawl
+from .conftest import HAS_VERBATIM_URL, Closer, Crawl
 
 RULES = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/a", "/b", "/private")

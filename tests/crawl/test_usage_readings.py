@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from testing.web import text
+from testing.web import Web, text
 
+from .conftest import Crawl
 from .test_page_middleware import Reader, html, reader
-
-if TYPE_CHECKING:
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 TRAINING = """\
 User-agent: *

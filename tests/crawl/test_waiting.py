@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
 
 from testing.counters import left_over
 from testing.faults import answer_when
-from testing.web import Page
+from testing.web import Page, Web
 
 from .conftest import (
     AllAsked,
     Caller,
+    Crawl,
     Visitor,
 )
 from .test_scheduling import QUEUES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from testing.web import Web
-
-    from .conftest import Crawl
 
 NOTHING_PRIVATE = "User-agent: *\nDisallow: /private\n"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import pytest
 from scrapy.utils.asyncio import is_asyncio_available
@@ -13,9 +14,6 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.fetch.downloader import run_within
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.frontier.fetch_limit import Permit
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
 
 T = TypeVar("T")
 LONG = 3600

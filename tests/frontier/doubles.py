@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Coroutine
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.frontier.frontier import (
@@ -27,12 +29,6 @@ from scrapy_rep.frontier.frontier import (
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.settings import read_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from twisted.internet.defer import Deferred
-
 
 UNKNOWN = Condition(Place.UNKNOWN)
 

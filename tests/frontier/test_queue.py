@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import scrapy
@@ -16,10 +18,6 @@ from scrapy_rep.frontier import queue as module
 from scrapy_rep.frontier.frontier import READY
 
 from .doubles import FakeCrawl
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 OURS = "scrapy_rep.frontier.queue.OriginPriorityQueue"
 DEFAULT = "scrapy.pqueues.DownloaderAwarePriorityQueue"

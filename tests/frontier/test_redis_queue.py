@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from redis import RedisError
@@ -14,16 +14,14 @@ from scrapy_rep.frontier.frontier import Place
 pytest.importorskip("scrapy_redis")
 
 
+from collections.abc import Callable, Iterator
+
 from scrapy_rep.frontier import redis_queue
 from scrapy_rep.frontier.redis_queue import RedisQueue
 from scrapy_rep.frontier.reservation import LEASE
+from testing.redis_server import RedisServer
 
 from .doubles import FakeCrawl
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from testing.redis_server import RedisServer
 
 A, B = "http://a.example", "http://b.example"
 HOUR = 3600

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+import tracemalloc
+from collections.abc import Callable
 from urllib.parse import urldefrag, urlparse
 
 import pytest
@@ -12,15 +13,16 @@ from hypothesis import strategies as st
 from twisted.web.client import URI
 
 from scrapy_rep import Reason, Rule, Verdict
-from scrapy_rep.protocol.paths import other_paths, path_of, verdict_as_sent
+from scrapy_rep.protocol.paths import (
+    lacks_host,
+    origin_of,
+    other_paths,
+    path_of,
+    pattern_of,
+    robots_txt_url,
+    verdict_as_sent,
+)
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-import tracemalloc
-
-from scrapy_rep.protocol.paths import lacks_host, origin_of, pattern_of, robots_txt_url
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import threading
 import tracemalloc
 from hashlib import sha256
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.settings import Settings as ScrapySettings
@@ -31,9 +32,6 @@ from scrapy_rep.reports.archive import (
 from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 PAGE = b"<html><head></head><body><pre>User-agent: *\n</pre></body></html>"

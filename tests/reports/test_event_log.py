@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from scrapy import Spider
 
 from scrapy_rep.crawl import recording
 from scrapy_rep.exceptions import SettingError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOW = 1_700_000_000.5
 

@@ -6,28 +6,24 @@ import gzip
 import random
 import sqlite3
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import msgspec
 import pytest
 from scrapy import Request
 
+from scrapy_rep.origin import Origin
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import AccessResult, NotModified, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
 from scrapy_rep.reports.pages import report_page
 from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
-from scrapy_rep.reports.records import MAX_NAMES, AskedPace, Report, json_text, utc
+from scrapy_rep.reports.records import MAX_NAMES, AskedPace, Report, Version, json_text, utc
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_rep.origin import Origin
-    from scrapy_rep.reports.records import Version
 
 A = "http://a.example"
 BODIES = [b"User-agent: *\nDisallow: /a\n", b"User-agent: *\nDisallow: /b\n"]

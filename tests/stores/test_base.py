@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import random
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import Entry
+from scrapy_rep.stores import Entry, Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore, _size
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from scrapy_rep.stores import Store
 
 ORIGIN = "https://a.example"
 OLD = Entry(

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry
+from scrapy_rep.stores import Entry, Store
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore
 from scrapy_rep.testing import SharedStoreTests
-from testing.redis_server import RedisCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scrapy_rep.stores import Store
-    from testing.redis_server import RedisServer
-
+from testing.redis_server import RedisCluster, RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
 
 import pytest
 from redis import exceptions
 from redis.connection import SSLConnection
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Entry, StoreError
+from scrapy_rep.stores import Entry, Store, StoreError
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
 from scrapy_rep.stores.registry import open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy_rep.stores import Store
-    from testing.redis_server import RedisServer
+from testing.redis_server import RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"

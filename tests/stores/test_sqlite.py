@@ -8,9 +8,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,9 +19,6 @@ from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.registry import open_store
 from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(

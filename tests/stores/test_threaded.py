@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -11,10 +13,6 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.sqlite import SQLiteStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture
