@@ -215,11 +215,6 @@ class Origin(OriginFile):
     """Why the last response had no rules, in the state UNAVAILABLE."""
     fetched_at: float = field(default=0, repr=False)
     """When the last fetch ended that was not cancelled, by this crawler or another."""
-    last_request: float | None = field(default=None, repr=False)
-    """When the last request for the file ended, by any crawler, on the caller's monotonic
-    clock. None if the last response came from a cache."""
-    is_first_answer: bool = field(default=False, repr=False)
-    """Whether that was the first request of this crawl for the file."""
     answered_at: float = field(default=-inf, repr=False)
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     from_cache: bool = field(default=False, repr=False)
@@ -232,8 +227,6 @@ class Origin(OriginFile):
     """What is known of the TDM file; None before its first fetch has ended."""
     has_pacing: bool = field(default=False, repr=False)
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    is_pace_reported: bool = field(default=False, repr=False)
-    """Whether the pace of the good copy was compared with ``reported_pace``."""
     reported_pace: str | None = field(default=None, repr=False)
     """The text about the pace that was logged last."""
     outage_began: float = field(default=inf, repr=False)
@@ -309,17 +302,11 @@ class Origin(OriginFile):
         """
         self.content, self.copy, self.octets = content, copy, octets
         self.has_pacing = content is not None and content.has_pacing
-        self.is_pace_reported = False
 
-    def record_answer(self, at: float, age: float | None) -> None:
-        """Record that a fetch has ended, at a time on the caller's monotonic clock.
-
-        ``age`` is how many seconds ago another fetch ended, if the answer came from the store.
-        """
-        self.is_first_answer = age is None and self.answered_at == -inf
-        self.last_request = None if self.from_cache else at - (age or 0)
+    def record_answer(self, at: float, *, from_store: bool) -> None:
+        """Record that a fetch has ended, at a time on the caller's monotonic clock."""
         self.answered_at = at
-        self.from_store = age is not None
+        self.from_store = from_store
         if self.from_store:
             self.redirects = ()
         self.is_unused = True

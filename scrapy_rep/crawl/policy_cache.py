@@ -420,19 +420,14 @@ class PolicyCache:
         usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
         return self._clock.monotonic() < origin.answered_at + usable_for
 
-    def delay(self, address: Address) -> tuple[float, float | None]:
-        """Return the delay that is known for an origin before a request needs its policy, and when
-        the last known request for its robots.txt ended.
-        """
+    def delay(self, address: Address) -> float:
+        """Return the delay that is known for an origin before a request needs its policy."""
         key = address.origin
         origin = self._parsed.get(key) if key is not None else None
         seconds = 0.0 if key is None else self._local_delay(key)
-        if origin is None or not (seconds or origin.has_pacing):
-            return seconds, None
-        if self._settings.obey_rate_limits:
-            pace = origin.last_delay(self._clock.time())
-            seconds = max(seconds, min(pace, self._settings.max_delay))
-        return seconds, self._last_request(origin)
+        if origin is None or not (origin.has_pacing and self._settings.obey_rate_limits):
+            return seconds
+        return max(seconds, min(origin.last_delay(self._clock.time()), self._settings.max_delay))
 
     def _local_delay(self, key: str) -> float:
         """Return the delay of an origin that a local rule sets; 0 if none does."""
@@ -454,11 +449,8 @@ class PolicyCache:
         if origin.robots is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        if pacing is not None and not origin.is_pace_reported:
-            self._log_pace(origin, self.tokens(request), seconds)
         if seconds or host is not None:
-            last_request = self._last_request(origin)
-            self.frontier.set_delay(origin.host, origin.key, seconds, last_request)
+            self.frontier.set_delay(origin.host, origin.key, seconds)
         return pacing
 
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
@@ -473,23 +465,13 @@ class PolicyCache:
         asked = pacing.seconds_between(self._clock.time())
         return max(seconds, min(asked, self._settings.max_delay))
 
-    def _last_request(self, origin: Origin) -> float | None:
-        """Return when the last known request ended after which a page of an origin has to wait.
-
-        That is not the first one for its robots.txt, unless other crawlers may have requested a
-        page.
-        """
-        if origin.is_first_answer and self.frontier.reservations is None:
-            return None
-        return origin.last_request
-
-    def _log_pace(self, origin: Origin, tokens: tuple[str, ...], seconds: float) -> None:
+    def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
         """Log the pace of an origin once, and again if it changes."""
         assert origin.robots is not None
         records = describe(origin.robots, tokens)
-        is_known = origin.reported_pace == records
-        origin.reported_pace, origin.is_pace_reported = records, True
-        if not is_known:
+        seconds = self.seconds_between(origin, tokens)
+        if records != origin.reported_pace:
+            origin.reported_pace = records
             logger.info(
                 "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
                 "%(seconds)s s apart now.",
@@ -690,8 +672,7 @@ class PolicyCache:
         elif found.entry is not None:
             origin.apply_entry(found.entry)
         if not is_cancelled:
-            age = max(self.now() - origin.fetched_at, 0) if event is None else None
-            origin.record_answer(self._clock.monotonic(), age)
+            origin.record_answer(self._clock.monotonic(), from_store=event is None)
         if event is not None:
             self._save(origin, event, found)
         if is_cancelled:
@@ -752,7 +733,8 @@ class PolicyCache:
             file.reported_unavailable = file.unavailable.value
             self._log_unavailable(file)
         self.states_usage = self.states_usage or self.may_state_usage(file)
-        self.apply_pace(file, page)
+        if self.apply_pace(file, page) is not None:
+            self._log_pace(file, self.tokens(page))
         if self._events is not None:
             local_delay = self._local_delay(file.key)
             delay = self.frontier.delay(file.host)

@@ -26,7 +26,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
+from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from ..settings import Settings
 from .clock import Clock, fire
 from .engine import Engine
@@ -138,10 +138,8 @@ class Policies(Protocol):
     def recent_fetches(self) -> int:
         """Return how many fetches began a short time ago, and have not ended."""
 
-    def delay(self, address: Address) -> tuple[float, float | None]:
-        """Return the delay that is already known for an address, in seconds, and when the last
-        known request ended, on the monotonic clock.
-        """
+    def delay(self, address: Address) -> float:
+        """Return the delay that is already known for an address, in seconds; 0 if there is none."""
 
 
 class Missing(NamedTuple):
@@ -435,10 +433,9 @@ class Frontier:
         self._held: dict[str, float] = {}
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
         self.hosts: dict[str, Host] = {}
-        """The hosts that have requests or a delay, by name; a name after a space is a slot's."""
+        """The hosts that have requests, or had some; a name after a space is a slot's."""
         self._idle: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that have only a delay, or had an exempt request. The least recently used come
-        first."""
+        """The hosts that have no requests now. The least recently used come first."""
         self._queues: list[Queues] = []
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
@@ -466,10 +463,9 @@ class Frontier:
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            seconds, last_end = self._policies.delay(address)
+            seconds = self._policies.delay(address)
             if seconds and address.origin is not None:
-                self.set_delay(address.host, address.origin, seconds, last_end)
-                self._idle.pop(address.host, None)  # it is about to get a queue or a request
+                host.set_delay(address.origin, seconds)
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def host(self, name: str) -> Host:
@@ -602,14 +598,11 @@ class Frontier:
     def _record_end(self, request: Request, host: Host) -> None:
         """Record that a request to a host has ended, after which the next one has to wait.
 
-        The first page need not wait after the robots.txt from which the delay becomes known, unless
-        other crawlers may have requested a page.
+        The first page need not wait after the robots.txt from which the delay becomes known.
         """
-        if host.last_end == -inf and not host.delay and request.meta.get(DONT_OBEY):
-            host.was_exempt = not request.meta.get(IS_ROBOTSTXT_REQUEST)
-            if not host.was_exempt and self.reservations is None:
-                return
-        host.last_end = self.clock.monotonic()
+        is_first = host.last_end == -inf and not host.is_paced
+        if not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
+            host.last_end = self.clock.monotonic()
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has.
@@ -794,11 +787,10 @@ class Frontier:
 
     # Hosts.
 
-    def set_delay(self, name: str, origin: str, seconds: float, last_end: float | None) -> None:
+    def set_delay(self, name: str, origin: str, seconds: float) -> None:
         """Start no request to a host within so many seconds after the last one ended.
 
-        This is the delay of one origin of the host; 0 removes it. ``last_end`` is when the last
-        known request ended, on the monotonic clock.
+        This is the delay of one origin of the host; 0 removes it.
         """
         host = self.hosts.get(name)
         if host is None:
@@ -807,10 +799,7 @@ class Frontier:
             host = self.host(name)
         if host.delays.get(origin, 0) == seconds:
             return
-        had_delay = bool(host.delay)
         host.set_delay(origin, seconds)
-        if not had_delay and last_end is not None:
-            host.last_end = max(host.last_end, last_end)
         self.update_host(host)
 
     def note_answer(self, request: Request, status: int, retry_after: float | None) -> None:
@@ -896,23 +885,20 @@ class Frontier:
         self.reservations = Reservations(store, self.clock, self)
 
     def _forget_if_idle(self, host: Host) -> None:
-        """Remove a host that has no requests and no delay."""
+        """Remove the oldest of the hosts that have no requests, if there are too many."""
         if not host.is_idle or self.hosts.get(host.name) is not host:
             return
         self._cancel_alarm(host)
-        if host.is_paced or host.was_exempt:
-            self._idle[host.name] = host
-            self._idle.move_to_end(host.name)
-            while len(self._idle) > MAX_IDLE_HOSTS:
-                name, oldest = self._idle.popitem(last=False)
-                if not oldest.is_idle:
-                    continue
-                if oldest.seconds_left(self.clock.monotonic()):
-                    self._idle[name] = oldest  # its delay is not over
-                    break
-                del self.hosts[name]
-        else:
-            del self.hosts[host.name]
+        self._idle[host.name] = host
+        self._idle.move_to_end(host.name)
+        while len(self._idle) > MAX_IDLE_HOSTS:
+            name, oldest = self._idle.popitem(last=False)
+            if not oldest.is_idle:
+                continue
+            if oldest.seconds_left(self.clock.monotonic()):
+                self._idle[name] = oldest  # its delay is not over
+                break
+            del self.hosts[name]
 
     def _set_alarm(self, host: Host, seconds: float) -> None:
         """Look at a host again after so many seconds, or earlier."""

@@ -31,7 +31,6 @@ class Host:
         "limit",
         "name",
         "queues",
-        "was_exempt",
     )
 
     def __init__(self, name: str, limit: int) -> None:
@@ -47,9 +46,7 @@ class Host:
         self.delay = 0.0
         """The longest of these delays. 0: none."""
         self.last_end = -inf
-        """When the last request to the host ended, but for that of the first robots.txt."""
-        self.was_exempt = False
-        """Whether an exempt page was requested before that robots.txt."""
+        """When the last request to the host ended, but for the robots.txt that sets a delay."""
         self.backoffs = 0
         """How many answers in a row have asked for fewer requests. 0: the last one did not."""
         self.held_until = -inf

@@ -155,7 +155,7 @@ class FakePolicies:
         self.pages: list[str] = []
         """The URLs of the pages for which they were fetched."""
         self.expired: set[str] = set()
-        self.delays: dict[str, tuple[float, float | None]] = {}
+        self.delays: dict[str, float] = {}
         self.free = 10**6
         """How many more fetches may begin."""
         self.recent = 0
@@ -190,8 +190,8 @@ class FakePolicies:
     def recent_fetches(self) -> int:
         return self.recent
 
-    def delay(self, address: Address) -> tuple[float, float | None]:
-        return self.delays.get(address.origin or "", (0, None))
+    def delay(self, address: Address) -> float:
+        return self.delays.get(address.origin or "", 0)
 
 
 class FakeCrawl:

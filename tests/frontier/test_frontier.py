@@ -175,7 +175,7 @@ def test_a_request_that_cannot_be_read_does_not_prevent_the_fetch(
 
 def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     first = crawl.pop()
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(60)
@@ -191,20 +191,19 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
 
 def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
     crawl = FakeCrawl()
-    crawl.policies.delays[A] = (5, crawl.clock.now - 1)
+    crawl.policies.delays[A] = 5
     crawl.set_ready(A)
     crawl.push(f"{A}/1")
-    crawl.clock.advance(3.9)
-    assert crawl.pop() is None
-    crawl.clock.advance(0.1)
+    crawl.push(f"{A}/2")
     assert crawl.pop_url() == f"{A}/1"
+    assert crawl.pop() is None
 
 
 def test_alarms_do_not_pile_up() -> None:
     crawl = crawl_of(A, number=50)
     crawl.set(SECURE, Place.WAITING, 30_000)
     crawl.push(f"{SECURE}/1")
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     for _ in range(50):
         crawl.end(crawl.pop())
         assert len(crawl.clock.pending) == 1, "one for the host, at the earlier time"
@@ -225,7 +224,7 @@ def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> 
     assert crawl.pop() is None
     crawl.end(first[1])
     assert crawl.pop_url() == f"{A}/one/1"
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     crawl.end(first[0])
     crawl.clock.advance(60)
     assert crawl.pop() is None, "others to the host are in progress"
@@ -236,15 +235,14 @@ def test_waits_are_counted_once_for_each_queue() -> None:
     crawl.push(*pages(A, 2))
     crawl.pop()
     crawl.clock.advance(3)
-    crawl.frontier.set_delay("a.example", A, 5, crawl.clock.now)
+    crawl.frontier.set_delay("a.example", A, 5)
     crawl.set_ready(A)
-    crawl.clock.advance(5)
     crawl.end(crawl.pop())
     crawl.clock.advance(5)
     crawl.end(crawl.pop())
-    assert crawl.waits == [(A, "robots_txt", 3), (A, "pace", 5), (A, "pace", 5)]
+    assert crawl.waits == [(A, "robots_txt", 3), (A, "pace", 5)]
     assert crawl.crawler.stats is not None
-    assert crawl.crawler.stats.get_value("robotstxt/wait_seconds/pace") == 10
+    assert crawl.crawler.stats.get_value("robotstxt/wait_seconds/pace") == 5
     assert crawl.crawler.stats.get_value("robotstxt/wait_count/robots_txt") == 1
 
 
@@ -325,11 +323,11 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
 def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
     crawl = crawl_of(A, number=1)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     crawl.end(crawl.pop())
     assert set(crawl.frontier.hosts) == {"a.example"}
     crawl.clock.advance(6)
-    crawl.frontier.set_delay("b.example", B, 5, None)
+    crawl.frontier.set_delay("b.example", B, 5)
     assert "a.example" not in crawl.frontier.hosts
 
 
@@ -338,7 +336,7 @@ def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.Monke
 
 def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
     crawl = crawl_of(A, B, CONCURRENT_REQUESTS_PER_DOMAIN=1)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     dropped, kept = crawl.pop(), crawl.pop()
     assert dropped is not None
     crawl.engine.active.discard(dropped)
@@ -348,7 +346,7 @@ def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
 
 def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
     crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     request = crawl.pop()
     assert request is not None
     request.meta["download_slot"] = "a.example"
@@ -364,7 +362,7 @@ def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
 def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
     crawl = crawl_of(A)
     first, second = crawl.pop(), crawl.pop()
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     assert first is not None
     assert second is not None
     assert not crawl.try_start(second)
@@ -376,7 +374,7 @@ def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
 
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     last = crawl.pop()
     caller, robots_txt, later = (Request(f"{A}/{path}") for path in ("b", "robots.txt", "a"))
     crawl.wait(caller, robots_txt, later)
@@ -415,7 +413,7 @@ async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:
     """On Twisted's loops, each resumes within the call that starts it."""
     crawl = FakeCrawl()
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     dropped = []
 
     async def wait_and_drop(request: Request) -> None:
@@ -436,7 +434,7 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
 
 async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
     crawl = crawl_of(A, number=1)
-    crawl.frontier.set_delay("a.example", A, 5, None)
+    crawl.frontier.set_delay("a.example", A, 5)
     first = crawl.pop()
     (waiting,) = crawl.wait(Request(f"{A}/1"))
     await settle()

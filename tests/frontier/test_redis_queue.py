@@ -50,7 +50,7 @@ def worker(redis_server: RedisServer) -> Iterator[Callable[..., FakeCrawl]]:
 
 
 def set_delay(crawl: FakeCrawl, seconds: float) -> None:
-    crawl.frontier.set_delay("a.example", A, seconds, None)
+    crawl.frontier.set_delay("a.example", A, seconds)
 
 
 async def test_a_host_is_leased_while_its_robots_txt_is_fetched(
