@@ -30,10 +30,7 @@ ATTRIBUTES = {
     "engine.downloader.active": (
         "a host with a delay may stay busy after another middleware has dropped a request"
     ),
-    "engine.downloader.slots": (
-        "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and a request that another "
-        "middleware keeps is taken for one with a connection"
-    ),
+    "engine.downloader.slots": ("the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT"),
     "engine.downloader._process_queue": (
         "neither a back-off nor a local rule that is added during the crawl holds for requests "
         "that wait for DOWNLOAD_DELAY"
@@ -140,17 +137,6 @@ class Engine:
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has a request, at whatever stage; True if it does not say."""
         return "engine.downloader.active" in self._missing or request in self.active
-
-    @property
-    def transfers(self) -> int:
-        """How many requests a download handler has.
-
-        Another middleware may keep a request while it waits for others: it has no connection yet.
-        """
-        if "engine.downloader.slots" in self._missing:
-            return self.downloads
-        slots = [(request, self._download_slot(request)) for request in self.active]
-        return sum(slot is not None and request in slot.transferring for request, slot in slots)
 
     def is_held(self, request: Request) -> bool:
         """Whether a request waits in its download slot, because of DOWNLOAD_DELAY."""

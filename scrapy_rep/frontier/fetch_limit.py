@@ -7,8 +7,8 @@ never answers cannot delay others, however many names it has, and the number of 
 bounded.
 
 A download handler with a pool of connections of its own may have no more of them than
-CONCURRENT_REQUESTS. Fetches then get half of them, slow ones included, and begin while a connection
-is free. None is ended early: the handler might keep its connection.
+CONCURRENT_REQUESTS. Fetches then get half of them, slow ones included, and none is ended early: the
+handler might keep its connection.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .clock import Clock, Timer, fire
+from .clock import Clock, fire
 from .engine import Engine
 
 SLOW = 0.25
@@ -52,11 +52,10 @@ class FetchLimit:
     """
 
     def __init__(self, limit: int, clock: Clock, engine: Engine, connections: int | None) -> None:
-        self._limit, self._most, self._slow = limit, limit * MAX_FACTOR, SLOW
+        self._limit, self._most = limit, limit * MAX_FACTOR
         if connections is not None:
             self._limit = self._most = min(limit, max(connections // 2, 1))
-            self._slow = OLD
-        self._connections = connections
+        self._has_pool = connections is not None
         self._clock = clock
         self._engine = engine
         self._recent: OrderedDict[Permit, None] = OrderedDict()
@@ -64,8 +63,6 @@ class FetchLimit:
         self._in_progress: OrderedDict[Permit, None] = OrderedDict()
         """All permits that were granted, the oldest first."""
         self._waiting: deque[Permit] = deque()
-        self._timer = Timer(clock)
-        """Notes that the oldest fetch is slow. There is one timer for all: most end before it."""
 
     def __len__(self) -> int:
         return len(self._in_progress) + len(self._waiting)
@@ -79,11 +76,9 @@ class FetchLimit:
         return self._is_free()
 
     def _is_free(self) -> bool:
-        if self._connections is not None and self._engine.downloads >= self._connections:
-            return False
-        return self._is_within_limits()
-
-    def _is_within_limits(self) -> bool:
+        latest = self._clock.monotonic() - SLOW
+        while self._recent and next(iter(self._recent)).began <= latest:
+            self._recent.popitem(last=False)
         return len(self._recent) < self._limit and len(self._in_progress) < self._most
 
     async def acquire(self) -> Permit:
@@ -103,59 +98,32 @@ class FetchLimit:
             raise
         return permit
 
+    def _grant(self, permit: Permit) -> None:
+        permit.began = self._clock.monotonic()
+        self._in_progress[permit] = self._recent[permit] = None
+
     def release(self, permit: Permit) -> None:
         """Give a permit back: the fetch is over."""
-        if permit in self._in_progress:
-            del self._in_progress[permit]
-            self._recent.pop(permit, None)
-            if not self._recent:
-                self._timer.cancel()
-        elif permit in self._waiting:
+        if permit in self._waiting:
             self._waiting.remove(permit)
-        self._update()
+        self._in_progress.pop(permit, None)
+        self._recent.pop(permit, None)
+        self.update()
 
-    def poll(self) -> None:
-        """Begin the fetches that may begin now. Call this from time to time: fetches grow old.
-
-        Requests that other middlewares keep have no connection, and may wait for such a fetch.
-        """
-        if self._connections is not None and self._engine.transfers < self._connections:
-            self._begin_next()
-        self._update()
-
-    def _begin_next(self) -> None:
-        if self._waiting and self._is_within_limits():
+    def update(self) -> None:
+        """Begin the fetches that may begin now. Call this from time to time: fetches grow old."""
+        while self._waiting and self._is_free():
             permit = self._waiting.popleft()
             self._grant(permit)
             fire(permit.granted, None)
-
-    def _update(self) -> None:
-        while self._waiting and self._is_free():
-            self._begin_next()
         if self._waiting:
             self._end_oldest()
         elif self._is_free():
             self._engine.wake()
 
-    def _grant(self, permit: Permit) -> None:
-        permit.began = self._clock.monotonic()
-        self._in_progress[permit] = self._recent[permit] = None
-        if not self._timer.is_active:
-            self._timer.start(self._slow, self._note_slow)
-
-    def _note_slow(self) -> None:
-        latest = self._clock.monotonic() - self._slow
-        while self._recent:
-            oldest = next(iter(self._recent))
-            if oldest.began > latest:
-                self._timer.start(oldest.began - latest, self._note_slow)
-                break
-            del self._recent[oldest]
-        self._update()
-
     def _end_oldest(self) -> None:
         """End the oldest fetch, if it is old and none less would do."""
-        if len(self._in_progress) < self._most or self._connections is not None:
+        if len(self._in_progress) < self._most or self._has_pool:
             return
         oldest = next(iter(self._in_progress))
         if oldest.began <= self._clock.monotonic() - OLD and oldest.expire is not None:

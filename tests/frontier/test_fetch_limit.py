@@ -10,12 +10,10 @@ from .doubles import FakeClock, begin, settle
 
 
 class Engine:
-    """Counts how often it is woken. ``downloads`` is how many downloads it has,
-    and ``transfers`` how many of these a handler has."""
+    """Counts how often it is woken."""
 
     def __init__(self) -> None:
         self.woken = 0
-        self.downloads = self.transfers = 0
 
     def wake(self) -> None:
         self.woken += 1
@@ -74,9 +72,6 @@ async def test_a_fetch_that_no_longer_waits_leaves_nothing() -> None:
 
 async def test_a_pool_of_connections_is_shared_with_pages() -> None:
     fetches = Fetches(100, connections=4)
-    fetches.engine.downloads = 4
-    assert not fetches.limit.can_begin(), "pages have all connections"
-    fetches.engine.downloads = 3
     await fetches.begin(3)
     assert len(fetches.permits) == 2, "half of them"
     fetches.clock.advance(10 * OLD)
