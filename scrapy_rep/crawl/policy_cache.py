@@ -39,13 +39,13 @@ from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
 from ..settings import Settings
 from .file_table import FileTable
-from .local_rules import LocalRulesFile
 from .policy_store import StoreLookup, open_policy_store
 from .tdm_files import TdmFiles
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # what most crawls do not import
     from ..reports.archive import Archive
     from ..reports.event_log import CrawlLog
+    from .local_rules import LocalRulesFile
 
 logger = get_logger(__name__)
 
