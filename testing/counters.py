@@ -9,6 +9,17 @@ from scrapy.crawler import Crawler
 from scrapy_rep import RobotsTxtMiddleware
 
 
+def left_in_frontier(frontier: Any) -> dict[str, int]:
+    """What must be 0 after the end of a crawl, by its name."""
+    return {
+        "requests in progress": len(frontier.in_progress),
+        "requests that wait in the downloader": len(frontier.waiting),
+        "requests to hosts": sum(host.active for host in frontier.hosts.values()),
+        "alarms": len(frontier._alarms),
+        "requests beyond CONCURRENT_REQUESTS": frontier._engine.extra,
+    }
+
+
 def left_over(crawler: Crawler) -> list[str]:
     """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
@@ -19,7 +30,7 @@ def left_over(crawler: Crawler) -> list[str]:
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
     left = {
-        **dict(frontier.left_over()),
+        **left_in_frontier(frontier),
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "added to CONCURRENT_REQUESTS": downloader.total_concurrency - limit,
@@ -27,7 +38,7 @@ def left_over(crawler: Crawler) -> list[str]:
         "responses that wait": len(cache._waiting_responses),
         "claims and saves": claims,
         "attempts to reserve": len(reservations._attempts) if reservations is not None else 0,
-        "calls for hosts": reservations.calls_in_progress if reservations is not None else 0,
-        "permits": len(cache._fetch_limit),
+        "calls for hosts": len(reservations._locks) if reservations is not None else 0,
+        "permits": len(cache._fetch_limit._in_progress) + len(cache._fetch_limit._waiting),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

@@ -23,13 +23,14 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.statscollectors import StatsCollector
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..frontier.clock import Clock, fire
-from ..frontier.engine import MAX_EXTRA, Engine
+from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
 from ..meta_keys import (
@@ -112,7 +113,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
-        self._engine.watch(self._poll)
+        self._looping = create_looping_call(self._poll)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -463,16 +464,22 @@ class RobotsTxtMiddleware(FrontierOwner):
             raise self._disallow(request, verdict)
 
     def _poll(self) -> None:
-        if self.policies.reload_local_rules():
-            self._process_held(self._in_progress)
-        self.policies.poll()
+        try:
+            if self.policies.reload_local_rules():
+                self._process_held(self._in_progress)
+            self.policies.poll()
+        except Exception:  # it must not end the calls
+            logger.exception(
+                "Could not check the engine of the crawl", extra={"spider": self._crawler.spider}
+            )
 
     # The crawl.
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings)
         self._engine.open()
-        self.policies.poll()
+        self._poll()
+        self._looping.start(WATCH_INTERVAL, now=False)
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
@@ -490,6 +497,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             self._crawler.signals.connect(self._on_send, signal)
 
     def _on_spider_closed(self) -> None:
+        if self._looping.running:
+            self._looping.stop()
         self.policies.close()
         self._dropped.log(self._crawler.spider)
 

@@ -8,16 +8,15 @@ held. Nothing of Scrapy is replaced.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 import scrapy
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.squeues import FifoMemoryQueue
-from scrapy.utils.asyncio import create_looping_call
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
@@ -202,30 +201,6 @@ class Engine:
             self._limit = downloader.total_concurrency
         if self._limit > 0:  # 0 means no limit
             self._enlarged = downloader.total_concurrency = self._limit + len(self._extra)
-
-    def watch(self, poll: Callable[[], None]) -> None:
-        """Call ``poll`` at regular intervals while the spider is open. What it raises is logged."""
-
-        def watch() -> None:
-            try:
-                poll()
-            except Exception:
-                logger.exception(
-                    "Could not check the engine of the crawl",
-                    extra={"spider": self._crawler.spider},
-                )
-
-        looping = create_looping_call(watch)
-
-        def start() -> None:
-            looping.start(WATCH_INTERVAL, now=False)
-
-        def stop() -> None:
-            if looping.running:
-                looping.stop()
-
-        self._crawler.signals.connect(start, signal=signals.spider_opened, weak=False)
-        self._crawler.signals.connect(stop, signal=signals.spider_closed, weak=False)
 
 
 def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:

@@ -64,9 +64,6 @@ class FetchLimit:
         """All permits that were granted, the oldest first."""
         self._waiting: deque[Permit] = deque()
 
-    def __len__(self) -> int:
-        return len(self._in_progress) + len(self._waiting)
-
     def can_begin(self) -> bool:
         """Whether a fetch may begin now. If not, ends the oldest fetch if it is old enough."""
         if self._waiting:

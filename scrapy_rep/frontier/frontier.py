@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
 from enum import Enum
 from heapq import heappop, heappush
 from math import inf
@@ -972,11 +971,3 @@ class Frontier:
         if self.reservations is not None:
             for host in tuple(self.hosts.values()):
                 self.update_host(host)
-
-    def left_over(self) -> Iterator[tuple[str, int]]:
-        """Yield what must be 0 after the end of a crawl, each with its name."""
-        yield "requests in progress", len(self.in_progress)
-        yield "requests that wait in the downloader", len(self.waiting)
-        yield "requests to hosts", sum(host.active for host in self.hosts.values())
-        yield "alarms", len(self._alarms)
-        yield "requests beyond CONCURRENT_REQUESTS", self._engine.extra

@@ -62,11 +62,6 @@ class Reservations:
         self._locks: dict[str, DeferredLock] = {}
         """The hosts for which a call to the store is in progress."""
 
-    @property
-    def calls_in_progress(self) -> int:
-        """The number of hosts for which a call to the store is in progress."""
-        return len(self._locks)
-
     def is_reserved(self, host: Host) -> bool:
         """Whether a host is reserved for this crawler."""
         return host.name in self._renewals

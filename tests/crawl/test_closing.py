@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.stores.registry import open_store
 from testing.counters import left_over
 from testing.faults import silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
@@ -21,13 +22,6 @@ ALL = "User-agent: *\nDisallow:\n"
 DOWN = Page(b"", 503, {"Retry-After": "250"})
 TDM = "/.well-known/tdmrep.json"
 SLOW = text(f"{ALL}Crawl-delay: 30\n")
-LOCAL_DELAY = """
-[[crawl_delay]]
-site = "127.0.0.1"
-seconds = 30
-reason = "a slow server"
-given_by = "its owner"
-"""
 
 
 class Wait(NamedTuple):
@@ -41,7 +35,6 @@ class Wait(NamedTuple):
 WAITS = {
     "a silent robots.txt": Wait(silence, {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}),
     "a robots.txt that another crawl may want": Wait(silence, {"REP_STORE": "sqlite:///{}/s.db"}),
-    "the pace": Wait(settings={"REP_LOCAL_RULES": "{}/rules.toml"}),
     "the pace of several crawls": Wait(SLOW, {"REP_STORE": "sqlite:///{}/s.db"}),
     "the next attempt": Wait(DOWN, {"REP_UNREACHABLE": "wait"}),
     "the Visit-time": Wait(text(f"{ALL}Visit-time: 0600-0845\n"), {"REP_MAX_WAIT": 7200}),
@@ -81,16 +74,22 @@ def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Pa
     }
     store = str(wait.settings.get("REP_STORE", "")).format(tmp_path)
     settings = {**wait.settings, "REP_STORE": store or None, "CLOSESPIDER_TIMEOUT": 120}
-    if "REP_LOCAL_RULES" in settings:
-        (tmp_path / "rules.toml").write_text(LOCAL_DELAY)
-        settings["REP_LOCAL_RULES"] = str(tmp_path / "rules.toml")
     return Waiting(web.site(wait.robots, pages), other, settings, bool(wait.pages))
+
+
+async def reserve(settings: dict[str, Any]) -> None:
+    """Reserve the host for another crawler, if the crawl has a store."""
+    store = open_store(settings["REP_STORE"], jobdir=None, ttl=600)
+    if store is not None:
+        await store.reserve_host("127.0.0.1", 600)
+        await store.close()
 
 
 async def test_the_next_crawl_has_the_requests(
     waiting: Waiting, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site, other, settings, _ = waiting
+    await reserve(settings)
     settings["JOBDIR"] = str(tmp_path)
     urls = site.urls("/1", "/2")
     first = await crawl(urls, settings, spider=Closer, awaited=waiting.awaited)
@@ -110,6 +109,7 @@ async def test_the_next_crawl_has_the_requests(
 
 async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: Crawl) -> None:
     urls = waiting.site.urls("/1", "/2")
+    await reserve(waiting.settings)
     outcome = await crawl(urls, waiting.settings, spider=CallerAndCloser, awaited=waiting.awaited)
     # The crawl does not wait for those who called.
     await until(lambda: len({*outcome.failures, *outcome.responses} - {"data:,"}) == 2)

@@ -29,6 +29,7 @@ from scrapy_rep.frontier.frontier import (
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.settings import read_settings
+from testing.counters import left_in_frontier
 
 UNKNOWN = Condition(Place.UNKNOWN)
 
@@ -274,4 +275,4 @@ class FakeCrawl:
 
     def left_over(self) -> dict[str, int]:
         """What is left of a crawl."""
-        return {name: number for name, number in self.frontier.left_over() if number}
+        return {name: number for name, number in left_in_frontier(self.frontier).items() if number}
