@@ -145,7 +145,9 @@ async def _fill(url: str, bodies: list[bytes]) -> None:
     for number, body in enumerate(bodies):
         where = f"https://host{number}.example"
         copy = CopyInfo(f"{where}/robots.txt")
-        entry = Entry(AccessResult.RULES, now, now + 70_000, now + 80_000, body, copy, status=200)
+        entry = Entry(
+            AccessResult.SUCCESSFUL, now, now + 70_000, now + 80_000, body, copy, status=200
+        )
         await store.put(where, entry)
     await store.close()
 

@@ -45,7 +45,7 @@ def entry(number: int, body: bytes) -> Entry:
     now = 1_800_000_000 + number / 7
     url = f"https://www.host{number}.example/robots.txt"
     return Entry(
-        AccessResult.RULES,
+        AccessResult.SUCCESSFUL,
         now,
         now + 77_760,
         now + 86_400,

@@ -97,7 +97,7 @@ _UNKNOWN = State.UNKNOWN
 """For the hot path: to get a member of an Enum takes longer than the rest of a comparison."""
 
 _RESTORED: dict[AccessResult, type[Event]] = {
-    AccessResult.RULES: Rules,
+    AccessResult.SUCCESSFUL: Rules,
     **dict.fromkeys(REASONS, Unavailable),
     AccessResult.UNREACHABLE: Unreachable,
 }
@@ -254,7 +254,7 @@ class Origin(OriginFile):
         """What the last response means. A file that is not known is unreachable."""
         if self.state is State.UNAVAILABLE:
             return self.unavailable
-        return AccessResult.RULES if self.state is State.FRESH else AccessResult.UNREACHABLE
+        return AccessResult.SUCCESSFUL if self.state is State.FRESH else AccessResult.UNREACHABLE
 
     def next_action(self, now: float) -> Action:
         """Return what must be done before the file can answer a request at ``now``."""

@@ -33,7 +33,7 @@ MAX_TRIES = 200
 """How often a test tries whether something has expired, every 0.05 s."""
 
 _OLD = Entry(
-    AccessResult.RULES,
+    AccessResult.SUCCESSFUL,
     1_000.5,
     2_000,
     3_000,

@@ -162,7 +162,7 @@ async def _fill(folder: Path) -> None:
     now = time.time() - AGE
     url = f"{ORIGIN}/robots.txt"
     entry = Entry(
-        AccessResult.RULES,
+        AccessResult.SUCCESSFUL,
         now,
         now + 77_760,
         now + 86_400,

@@ -397,9 +397,9 @@ def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchR
     result = access_result(found.status, statuses, conditional=found.sha256 is not None)
     if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):
         return None
-    if result is AccessResult.RULES and found.body is not None:
+    if result is AccessResult.SUCCESSFUL and found.body is not None:
         result = other_page(found.body) or result
-        if result is AccessResult.RULES:
+        if result is AccessResult.SUCCESSFUL:
             content = origin.resource.parse(found.body, strict=False, url=found.url)
             return Rules(content, found.status, CopyInfo(found.url), found.time)
     if result.is_unavailable:

@@ -227,7 +227,7 @@ class Inputs:
             result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
                 state, state
             )
-            has_rules = result == AccessResult.RULES
+            has_rules = result == AccessResult.SUCCESSFUL
             if has_rules and policy.body is None:  # the list has the site twice
                 continue
             body = policy.body if has_rules else None
@@ -297,14 +297,14 @@ class Inputs:
                 if entry is None:
                     self._problem(f"the entry of {key} cannot be read")
                 elif origin_of(key) == key:  # the key of another file is its URL
-                    body = entry.body if entry.result is AccessResult.RULES else None
+                    body = entry.body if entry.result is AccessResult.SUCCESSFUL else None
                     yield row_of(key, body, entry.status, entry.result, entry.fetched_at)
 
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Row]:
         try:
             for found in reader.read(path, self._problem):
                 result = access_result(found.status, StatusPolicy(), conditional=True)
-                body = found.body if result is AccessResult.RULES else None
+                body = found.body if result is AccessResult.SUCCESSFUL else None
                 yield row_of(found.origin, body, found.status, result, found.time)
         except OSError as error:
             self._unreadable(error, path)

@@ -246,7 +246,7 @@ class PolicyStore:
             if entry.expires_at > latest:
                 refresh_at = min(entry.refresh_at, latest)
                 entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
-        if entry.status is None or entry.result is AccessResult.RULES:
+        if entry.status is None or entry.result is AccessResult.SUCCESSFUL:
             return entry
         result: AccessResult = entry.result
         if entry.status >= 400:

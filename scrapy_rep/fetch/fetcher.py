@@ -380,7 +380,7 @@ class Fetcher:
             response.status, policy, conditional=bool(response.validators), challenge=challenge
         )
         match result:
-            case AccessResult.RULES:
+            case AccessResult.SUCCESSFUL:
                 if response.body is None:
                     failure = "a body that is cut off or cannot be decoded"
                     return Unreachable(failure, response.status, response.url)

@@ -597,9 +597,10 @@ class Frontier:
     def _record_end(self, request: Request, host: Host) -> None:
         """Record that a request to a host has ended, after which the next one has to wait.
 
-        The first page need not wait after the robots.txt from which the delay becomes known.
+        The first page need not wait after the robots.txt from which the delay becomes known, unless
+        other crawlers may have requested a page.
         """
-        is_first = host.last_end == -inf and not host.is_paced
+        is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
         if not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
             host.last_end = self.clock.monotonic()
 

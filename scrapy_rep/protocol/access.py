@@ -33,8 +33,8 @@ maximum. Neither RFC 9309 nor Google gives a number."""
 class AccessResult(str, Enum):
     """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
-    RULES = "rules"
-    """Successful access: the body has the rules."""
+    SUCCESSFUL = "rules"
+    """The body has the rules (§2.3.1.1)."""
     NOT_MODIFIED = "not-modified"
     """A 304 to a conditional request: the stored copy is still valid."""
     REDIRECT = "redirect"
@@ -108,7 +108,7 @@ def access_result(
     if status in REDIRECT_STATUSES:
         return AccessResult.REDIRECT
     if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
-        return AccessResult.RULES
+        return AccessResult.SUCCESSFUL
     if 400 <= status <= 499:
         if status in policy.disallow_statuses:
             return AccessResult.DISALLOWED

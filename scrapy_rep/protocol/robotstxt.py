@@ -199,7 +199,7 @@ class RobotsTxt:
         if status is not None:
             challenge = status in REFUSAL_STATUSES and is_challenge(None, body)
             result = access_result(status, StatusPolicy(), challenge=challenge)
-        if result is AccessResult.RULES:
+        if result is AccessResult.SUCCESSFUL:
             page = other_page(body)
             if page is None:
                 return cls(body, strict=strict, url=url)

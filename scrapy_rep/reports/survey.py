@@ -110,7 +110,7 @@ def row_of(
     site: str,
     body: bytes | None,
     status: int | None = None,
-    result: str = AccessResult.RULES,
+    result: str = AccessResult.SUCCESSFUL,
     at: float | None = None,
 ) -> Row:
     """Return the row of a site, whose content never raises an error.
@@ -126,7 +126,7 @@ def row_of(
     facts: dict[str, Any] = {}
     if body is not None:
         facts = _facts(body)
-        if result == AccessResult.RULES and not body.strip(b"\xef\xbb\xbf \t\r\n"):
+        if result == AccessResult.SUCCESSFUL and not body.strip(b"\xef\xbb\xbf \t\r\n"):
             state = EMPTY
     elif result == AccessResult.UNAVAILABLE and status is None:
         state = REDIRECT_LOOP

@@ -263,7 +263,7 @@ def _entry_of(head: Any, body: bytes | None) -> Entry:
         latest_refresh = entry.fetched_at + MAX_RETRY_AFTER + 1  # times are rounded
     if entry.refresh_at > latest_refresh:
         raise ValueError("not an entry: its next fetch is too late")
-    if entry.result is AccessResult.RULES and body is None:
+    if entry.result is AccessResult.SUCCESSFUL and body is None:
         raise ValueError("not an entry: rules without a body")
     if entry.result.is_unavailable and body is not None:
         raise ValueError("not an entry: a body of an unavailable robots.txt")

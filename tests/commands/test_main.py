@@ -66,7 +66,7 @@ def files(run: Run, tmp_path: Path) -> Run:
         (tmp_path / name).write_bytes(b'{"site": "a", "result": "rules"}\n{"site"')
     store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e9)
     store.add(
-        "https://a.example", Entry(AccessResult.RULES, 1, 2, 2, b"", status=200), replace=True
+        "https://a.example", Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"", status=200), replace=True
     )
     store.disconnect()
     return run

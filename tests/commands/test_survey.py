@@ -151,13 +151,13 @@ def test_a_store(run: Run, tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e6)
     store.add(
         "https://a.example",
-        Entry(AccessResult.RULES, 1, 2, 2, FILES["news/c.txt"], status=200),
+        Entry(AccessResult.SUCCESSFUL, 1, 2, 2, FILES["news/c.txt"], status=200),
         replace=True,
     )
     store.add("https://b.example", Entry(AccessResult.UNREACHABLE, 1, 2, status=503), replace=True)
     store.add(
         "https://a.example/.well-known/tdmrep.json",
-        Entry(AccessResult.RULES, 1, 2, 2, b"[]", status=200),
+        Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"[]", status=200),
         replace=True,
     )
     store.disconnect()

@@ -24,15 +24,15 @@ URL = "https://a.example/robots.txt"
 COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)
 ENTRIES = {
     "https://a.example": Entry(
-        AccessResult.RULES, 1.125, 2.5, 86_400.001, b"User-agent: *\n", COPY, 200, URL
+        AccessResult.SUCCESSFUL, 1.125, 2.5, 86_400.001, b"User-agent: *\n", COPY, 200, URL
     ),
     "http://b.example:8080": Entry(AccessResult.UNAVAILABLE, 5.5, 6, 7, status=404, url=URL),
     "https://c.example": Entry(AccessResult.DISALLOWED, 5.5, 6, 7, status=403, url=URL),
     "https://d.example": Entry(
         AccessResult.UNREACHABLE, 10, 20, 30, b"\xff\0\r\n\x85", COPY, 503, URL, "é\x1b[31m", 9, 7
     ),
-    "https://[::1]:81": Entry(AccessResult.RULES, 1, 2, 3, "ツ\u2028\0".encode(), COPY),
-    "https://e.example/.well-known/tdmrep.json": Entry(AccessResult.RULES, 1, 2, 3, b"", COPY),
+    "https://[::1]:81": Entry(AccessResult.SUCCESSFUL, 1, 2, 3, "ツ\u2028\0".encode(), COPY),
+    "https://e.example/.well-known/tdmrep.json": Entry(AccessResult.SUCCESSFUL, 1, 2, 3, b"", COPY),
 }
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.stores.registry import open_store
 from testing.counters import left_over
 from testing.faults import silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
@@ -77,19 +76,10 @@ def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Pa
     return Waiting(web.site(wait.robots, pages), other, settings, bool(wait.pages))
 
 
-async def reserve(settings: dict[str, Any]) -> None:
-    """Reserve the host for another crawler, if the crawl has a store."""
-    store = open_store(settings["REP_STORE"], jobdir=None, ttl=600)
-    if store is not None:
-        await store.reserve_host("127.0.0.1", 600)
-        await store.close()
-
-
 async def test_the_next_crawl_has_the_requests(
     waiting: Waiting, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     site, other, settings, _ = waiting
-    await reserve(settings)
     settings["JOBDIR"] = str(tmp_path)
     urls = site.urls("/1", "/2")
     first = await crawl(urls, settings, spider=Closer, awaited=waiting.awaited)
@@ -109,7 +99,6 @@ async def test_the_next_crawl_has_the_requests(
 
 async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: Crawl) -> None:
     urls = waiting.site.urls("/1", "/2")
-    await reserve(waiting.settings)
     outcome = await crawl(urls, waiting.settings, spider=CallerAndCloser, awaited=waiting.awaited)
     # The crawl does not wait for those who called.
     await until(lambda: len({*outcome.failures, *outcome.responses} - {"data:,"}) == 2)

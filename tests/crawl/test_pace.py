@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,12 +189,24 @@ class Follower(Visitor):
         return None
 
 
-async def test_the_first_page_waits_after_an_exempt_page(web: Web, crawl: Crawl) -> None:
+@pytest.mark.parametrize(
+    ("meta", "stored", "first"),
+    [
+        pytest.param({"dont_obey_robotstxt": True}, False, "/first", id="an exempt page"),
+        pytest.param({}, True, "/robots.txt", id="perhaps a page of another crawler"),
+    ],
+)
+async def test_the_first_page_waits_after_other_requests(
+    web: Web, crawl: Crawl, tmp_path: Path, meta: dict[str, Any], stored: bool, first: str
+) -> None:
     site = web.site(delayed(0.4))
-    meta = {"dont_obey_robotstxt": True}
-    await crawl([Request(site.url("/first"), meta=meta)], spider=Follower)
-    assert site.paths == ["/first", "/robots.txt", "/second"]
-    assert site.received[2].at - site.received[0].at >= 0.4
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/store.db"} if stored else {}
+    await crawl([Request(site.url("/first"), meta=meta)], settings, spider=Follower)
+    assert site.paths[0] == first
+    at = {received.path: received.at for received in site.received}
+    assert at["/second"] - at["/first"] >= 0.4
+    if stored:
+        assert at["/first"] - at["/robots.txt"] >= 0.4
 
 
 async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(

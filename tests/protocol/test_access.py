@@ -33,7 +33,7 @@ UNREACHABLE = [
 @pytest.mark.parametrize(
     ("statuses", "expected"),
     [
-        pytest.param(RULES, AccessResult.RULES, id="2.3.1.1 successful access"),
+        pytest.param(RULES, AccessResult.SUCCESSFUL, id="2.3.1.1 successful access"),
         pytest.param(REDIRECT, AccessResult.REDIRECT, id="2.3.1.2 redirects"),
         pytest.param(UNAVAILABLE, AccessResult.UNAVAILABLE, id="2.3.1.3 unavailable"),
         pytest.param(REFUSED, AccessResult.REFUSED, id="2.3.1.3 refused"),
@@ -63,7 +63,7 @@ def test_rfc_five_redirects_are_followed() -> None:
 def test_a_304_counts_only_after_a_conditional_request() -> None:
     assert access_result(304, RFC, conditional=True) is AccessResult.NOT_MODIFIED
     assert access_result(304, RFC) is AccessResult.UNREACHABLE
-    assert access_result(200, RFC, conditional=True) is AccessResult.RULES
+    assert access_result(200, RFC, conditional=True) is AccessResult.SUCCESSFUL
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ def test_the_columns_of_a_file() -> None:
     [
         (None, 404, AccessResult.UNAVAILABLE, "unavailable"),
         (None, None, AccessResult.UNAVAILABLE, "redirect-loop"),
-        (b"<!doctype html>\n<p>a: b", 200, AccessResult.RULES, "not-robots-txt"),
-        (b" \r\n\t\n", 200, AccessResult.RULES, "empty"),
+        (b"<!doctype html>\n<p>a: b", 200, AccessResult.SUCCESSFUL, "not-robots-txt"),
+        (b" \r\n\t\n", 200, AccessResult.SUCCESSFUL, "empty"),
     ],
 )
 def test_a_site_without_rules(

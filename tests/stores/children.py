@@ -25,7 +25,9 @@ MAX_LIFETIME = 0.04
 
 
 def entry(number: int) -> Entry:
-    return Entry(AccessResult.RULES, number, number, number, body=b"%d\n" % number * (number % 700))
+    return Entry(
+        AccessResult.SUCCESSFUL, number, number, number, body=b"%d\n" % number * (number % 700)
+    )
 
 
 def store(path: Path) -> SQLiteStore:

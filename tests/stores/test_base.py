@@ -21,7 +21,7 @@ from scrapy_rep.stores.sqlite import MemoryStore, SQLiteStore, _size
 
 ORIGIN = "https://a.example"
 OLD = Entry(
-    AccessResult.RULES,
+    AccessResult.SUCCESSFUL,
     1,
     2,
     3,

@@ -55,8 +55,8 @@ FULL = Entry(
         FULL,
         Entry(AccessResult.UNAVAILABLE, NOW, NOW, NOW, status=404),
         Entry(AccessResult.DISALLOWED, NOW, NOW, NOW, status=403),
-        Entry(AccessResult.RULES, NOW, NOW, NOW, body=b""),
-        Entry(AccessResult.RULES, NOW, NOW, NOW, body=b"\n\n"),
+        Entry(AccessResult.SUCCESSFUL, NOW, NOW, NOW, body=b""),
+        Entry(AccessResult.SUCCESSFUL, NOW, NOW, NOW, body=b"\n\n"),
     ],
     ids=["all fields", "404", "disallowed", "an empty file", "line ends"],
 )
@@ -71,7 +71,7 @@ def test_decode_returns_the_encoded_entry(entry: Entry) -> None:
 )
 def test_decode_returns_any_file(body: bytes, failure: str, lifetime: float | None) -> None:
     copy = CopyInfo("https://a.example/robots.txt", lifetime=lifetime)
-    entry = Entry(AccessResult.RULES, NOW, NOW, NOW, body=body, copy=copy, failure=failure)
+    entry = Entry(AccessResult.SUCCESSFUL, NOW, NOW, NOW, body=body, copy=copy, failure=failure)
     assert decode(encode(entry)) == entry
 
 
@@ -91,7 +91,7 @@ def head(**fields: object) -> bytes:
     return deflated(json.dumps(found).encode() + b"\n")
 
 
-RULES = Entry(AccessResult.RULES, 1, 2, 3, b"")
+RULES = Entry(AccessResult.SUCCESSFUL, 1, 2, 3, b"")
 
 
 def test_unknown_fields_are_ignored() -> None:

@@ -12,7 +12,7 @@ from scrapy_rep.stores import Claim, Entry, StoreError
 from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
 
-OLD, NEW = (Entry(AccessResult.RULES, at, 0, body=b"") for at in (1, 2))
+OLD, NEW = (Entry(AccessResult.SUCCESSFUL, at, 0, body=b"") for at in (1, 2))
 
 
 class FailingStore(MemoryStore):

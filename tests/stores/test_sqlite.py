@@ -22,7 +22,7 @@ from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(
-    AccessResult.RULES, 1, 2, 3, b"User-agent: *\n", CopyInfo("https://a.example/robots.txt")
+    AccessResult.SUCCESSFUL, 1, 2, 3, b"User-agent: *\n", CopyInfo("https://a.example/robots.txt")
 )
 ORIGIN = "https://a.example"
 
