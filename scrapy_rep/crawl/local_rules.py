@@ -6,7 +6,7 @@
     reason = "the owner does not want to be crawled"
     given_by = "owner@example.com, mail of 2026-03-02"
 
-The other tables are ``[[exception]]`` and ``[[crawl_delay]]``. The file may change during a crawl.
+The other table is ``[[exception]]``. The file may change during a crawl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from w3lib.url import safe_url_string
 from ..exceptions import SettingError
 from ..fetch.redirects import plain_address
 from ..logs import get_logger
-from ..protocol.local_rules import LocalDelay, LocalRule, LocalRules, parse_local_rules
+from ..protocol.local_rules import LocalRule, LocalRules, parse_local_rules
 from ..protocol.paths import host_of, origin_of, other_paths, verdict_as_sent
 
 if sys.version_info >= (3, 11):
@@ -53,7 +53,6 @@ _TEXTS = ("reason", "given_by")
 _KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "disallow": (("site", "rules", *_TEXTS), ("until",)),
     "exception": (("site", "rules", *_TEXTS, "until"), ()),
-    "crawl_delay": (("site", "seconds", *_TEXTS), ("until",)),
 }
 _SITE_FORMS = "'https://example.com', 'example.com' or '*.example.com'"
 
@@ -165,11 +164,6 @@ class LocalRulesFile:
             rules.excepted(path, now) is not None for path in (url, *other_paths(url))
         )
 
-    def delay(self, key: str, now: float) -> float:
-        """Return the seconds between two requests to an origin; 0 if there is no such rule."""
-        rules = self.find(key)
-        return 0 if rules is None else rules.delay(now)
-
     def _read_text(self) -> str:
         try:
             text = Path(self._path).read_text("utf-8")
@@ -221,8 +215,6 @@ def _parsed(kind: str, table: Mapping[str, Any]) -> tuple[list[str], LocalRules]
     expires_at = _expires_at(table["until"]) if "until" in table else inf
     reason, given_by = (_checked_text(name, table[name]) for name in _TEXTS)
     sites = _sites(table["site"])
-    if kind == "crawl_delay":
-        return sites, LocalRules(delays=(LocalDelay(_seconds(table["seconds"]), expires_at),))
     is_exception = kind == "exception"
     parsed = parse_local_rules(_checked_text("rules", table["rules"]), allow=is_exception)
     rule = LocalRule(parsed, f"{reason} ({given_by})", expires_at)
@@ -237,12 +229,6 @@ def _checked_text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name!r} is {value!r}: it must be a text")
     return value.strip()
-
-
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
-        raise ValueError(f"'seconds' is {value!r}: it must be a number above 0")
-    return float(value)
 
 
 def _expires_at(value: object) -> float:

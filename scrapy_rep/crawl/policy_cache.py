@@ -422,17 +422,10 @@ class PolicyCache:
 
     def delay(self, address: Address) -> float:
         """Return the delay that is known for an origin before a request needs its policy."""
-        key = address.origin
-        origin = self._parsed.get(key) if key is not None else None
-        seconds = 0.0 if key is None else self._local_delay(key)
+        origin = self._parsed.get(address.origin or "")
         if origin is None or not (origin.has_pacing and self._settings.obey_rate_limits):
-            return seconds
-        return max(seconds, min(origin.last_delay(self._clock.time()), self._settings.max_delay))
-
-    def _local_delay(self, key: str) -> float:
-        """Return the delay of an origin that a local rule sets; 0 if none does."""
-        rules = self.local_rules
-        return 0 if rules is None else rules.delay(key, self._clock.time())
+            return 0
+        return min(origin.last_delay(self._clock.time()), self._settings.max_delay)
 
     # The pace of hosts.
 
@@ -444,7 +437,7 @@ class PolicyCache:
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        seconds = self._seconds_between(origin, pacing)
+        seconds = self._seconds_between(pacing)
         host = self.frontier.hosts.get(origin.host)
         if origin.robots is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
@@ -456,14 +449,12 @@ class PolicyCache:
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
         """Return the delay of an origin for a crawler with these product tokens."""
         obeys = self._settings.obey_rate_limits
-        return self._seconds_between(origin, origin.pacing(tokens) if obeys else None)
+        return self._seconds_between(origin.pacing(tokens) if obeys else None)
 
-    def _seconds_between(self, origin: Origin, pacing: Pacing | None) -> float:
-        seconds = self._local_delay(origin.key)
+    def _seconds_between(self, pacing: Pacing | None) -> float:
         if pacing is None:
-            return seconds
-        asked = pacing.seconds_between(self._clock.time())
-        return max(seconds, min(asked, self._settings.max_delay))
+            return 0
+        return min(pacing.seconds_between(self._clock.time()), self._settings.max_delay)
 
     def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
         """Log the pace of an origin once, and again if it changes."""
@@ -736,9 +727,7 @@ class PolicyCache:
         if self.apply_pace(file, page) is not None:
             self._log_pace(file, self.tokens(page))
         if self._events is not None:
-            local_delay = self._local_delay(file.key)
-            delay = self.frontier.delay(file.host)
-            self._events.paced(file, self.tokens(page), local_delay, delay)
+            self._events.paced(file, self.tokens(page), self.frontier.delay(file.host))
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""

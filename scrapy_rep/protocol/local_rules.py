@@ -28,20 +28,11 @@ class LocalRule(NamedTuple):
     """In seconds since 1970."""
 
 
-class LocalDelay(NamedTuple):
-    """A delay between two requests to one site."""
-
-    seconds: float
-    expires_at: float = inf
-    """In seconds since 1970."""
-
-
 class LocalRules(NamedTuple):
     """All local rules for one origin."""
 
     disallows: tuple[LocalRule, ...] = ()
     exceptions: tuple[LocalRule, ...] = ()
-    delays: tuple[LocalDelay, ...] = ()
 
     def disallowed(self, url: str, now: float) -> Verdict | None:
         """Return the verdict of the first rule that disallows a URL, or None.
@@ -64,10 +55,6 @@ class LocalRules(NamedTuple):
             if now < rule.expires_at and decided_by is not None and decided_by.allow:
                 return Verdict(True, Reason.LOCAL_RULE, detail=rule.detail)
         return None
-
-    def delay(self, now: float) -> float:
-        """Return the longest delay in seconds. 0 without one."""
-        return max((one.seconds for one in self.delays if now < one.expires_at), default=0)
 
 
 def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:

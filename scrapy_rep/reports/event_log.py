@@ -283,13 +283,10 @@ class CrawlLog:
         is_disallowed = origin.next_attempt(self._now(), self._unreachable_policy) is not None
         return "disallow" if is_disallowed else "allow"
 
-    def paced(
-        self, origin: Origin, agents: tuple[str, ...], local_delay: float, delay: float
-    ) -> None:
+    def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
         """Log the pace that a site asks for."""
         records = "" if origin.robots is None else describe(origin.robots, agents)
-        pace = _text(records), local_delay, delay
-        self._add(PaceEvent(*pace, at=self._at(), origin=origin.key))
+        self._add(PaceEvent(_text(records), delay, at=self._at(), origin=origin.key))
 
     # Pages.
 

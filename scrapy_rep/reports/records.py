@@ -188,8 +188,6 @@ class AskedPace(Struct):
 
     records: str
     """``Crawl-delay: 2, Visit-time: 06:00-08:45``: the records for this crawler. Empty for none."""
-    local_delay: Seconds
-    """Of a ``[[crawl_delay]]`` in REP_LOCAL_RULES. 0 for none."""
     applied: Seconds
     """Between two requests to the host, which the crawl then kept. 0 for none."""
 

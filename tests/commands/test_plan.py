@@ -142,14 +142,10 @@ async def test_a_store_knows_since_when(web: Web, cli: Cli, tmp_path: Path) -> N
 
 
 async def test_the_longest_delay_of_a_host_applies(web: Web, cli: Cli, tmp_path: Path) -> None:
-    """Also that of a local rule, beside a site that asks for less."""
-    slow = web.site(b"", host="127.0.4.3")
+    slow = web.site("User-agent: *\nCrawl-delay: 2", host="127.0.4.3")
     fast = web.site("User-agent: *\nCrawl-delay: 1", host="127.0.4.3")
-    rules = f'[[crawl_delay]]\nsite = "{slow.root}"\nseconds = 2\nreason = "x"\ngiven_by = "x"\n'
-    (tmp_path / "rules.toml").write_text(rules)
     (tmp_path / "urls.txt").write_text("\n".join([*slow.urls("/a", "/b"), fast.url("/a")]))
-    settings = {**AT_ONCE, "REP_LOCAL_RULES": str(tmp_path / "rules.toml")}
-    done = await cli("check", "--from", "urls.txt", "--plan", "--json", settings=settings)
+    done = await cli("check", "--from", "urls.txt", "--plan", "--json", settings=AT_ONCE)
     (plan,) = plans_of(done).values()
     assert (plan["allowed"], plan["delay"], plan["seconds"]) == (3, 2, 4)
 

@@ -8,7 +8,6 @@ import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta, timezone
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +44,6 @@ def exception(site: str, *patterns: str, until: str | None = None) -> str:
     return f'[[exception]]\nsite = "{site}"\nrules = "{rules}"\nuntil = {until or day(1)}\n{WHO}\n'
 
 
-def delay(site: str, seconds: float) -> str:
-    return f'[[crawl_delay]]\nsite = "{site}"\nseconds = {seconds}\n{WHO}\n'
-
-
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Write a file of local rules, and return the settings that use it."""
@@ -59,11 +54,6 @@ def write(tmp_path: Path) -> Write:
         return {"REP_LOCAL_RULES": path}
 
     return settings
-
-
-def pauses(site: Site) -> list[float]:
-    at = [received.at for received in site.received if received.path != "/robots.txt"]
-    return [later - earlier for earlier, later in pairwise(at)]
 
 
 # Disallow
@@ -242,36 +232,6 @@ async def test_an_exception_out_of_date_is_not_applied(
     assert site.page_paths == ["/private/today"]
 
 
-# Pace
-
-
-@pytest.mark.parametrize(
-    ("robots", "settings"),
-    [
-        (None, {}),
-        (Page(b"", 503), {}),
-        ("User-agent: *\nCrawl-delay: 9", {"REP_OBEY_RATE_LIMITS": False}),
-        ("", {"REP_MAX_DELAY": 0.1}),
-    ],
-)
-async def test_a_local_pace_needs_no_robots_txt(
-    web: Web, crawl: Crawl, write: Write, robots: Any, settings: dict[str, Any]
-) -> None:
-    site = web.site(robots)
-    rules = write(delay("127.0.0.1", 0.2) + exception("127.0.0.1", "/"))
-    await crawl(site.urls("/1", "/2", "/3"), {**rules, **settings})
-    assert len(pauses(site)) == 2
-    assert min(pauses(site)) > 0.18
-
-
-async def test_a_local_pace_holds_for_exempt_requests(web: Web, crawl: Crawl, write: Write) -> None:
-    site = web.site()
-    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in site.urls("/1", "/2")]
-    await crawl(exempt, write(delay(site.root, 0.2)))
-    assert site.robots_fetches == 0
-    assert min(pauses(site)) > 0.18
-
-
 # Sites
 
 
@@ -304,15 +264,12 @@ def test_all_tables_that_name_a_site_apply(write: Write) -> None:
         + disallow("*.example.com", "/b")
         + disallow("https://example.com", "/c", more=f"until = {day(1)}")
         + disallow("example.com", "/d")
-        + delay("example.com", 2)
-        + delay("*.example.com", 3)
     )
     rules = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
     key, now = "https://example.com", time.time()
     for url in ("/a", "/b", "/c", "/d"):
         assert rules.disallowed(key, url, now) is not None
     assert rules.disallowed(key, "/c", now + 3 * 86_400) is None
-    assert rules.delay(key, now) == 3
     assert not rules.excepts(key, "/a", now)
 
 
@@ -335,8 +292,6 @@ def test_all_tables_that_name_a_site_apply(write: Write) -> None:
         ('[[disallow]]\nsite = "a"\nrules = 1\n' + WHO, "'rules' is 1: it must be a text"),
         ('[[disallow]]\nsite = "a"\nrules = "Disallow: /"\nreason = " "\ngiven_by = "b"',
          "'reason' is ' ': it must be a text"),
-        (delay("a.example", -1), "'seconds' is -1: it must be a number above 0"),
-        (delay("a.example", float("inf")), "'seconds' is inf"),
         ("[[disallow]]\nsite = ['a', 1]\nrules = 'Disallow: /'\n" + WHO, "'site' is 1"),
         *(
             (disallow(site, "/"), f"'site' is {site!r}: it must be 'https://example.com', ")

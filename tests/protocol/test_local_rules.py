@@ -4,7 +4,6 @@ import pytest
 
 from scrapy_rep import Reason, Verdict
 from scrapy_rep.protocol.local_rules import (
-    LocalDelay,
     LocalRule,
     LocalRules,
     parse_local_rules,
@@ -15,7 +14,6 @@ ARCHIVE = parse_local_rules("# by contract\n\nAllow: /archive/\nDisallow: /*.zip
 RULES = LocalRules(
     (LocalRule(MEMBERS, "by mail (owner)"), LocalRule(MEMBERS, "too late", 100)),
     (LocalRule(ARCHIVE, "by contract (owner)", 100),),
-    (LocalDelay(5), LocalDelay(9, 100), LocalDelay(2)),
 )
 
 
@@ -45,10 +43,6 @@ def test_an_exception_allows_what_it_matches(url: str, is_excepted: bool) -> Non
         Verdict(True, Reason.LOCAL_RULE, detail="by contract (owner)") if is_excepted else None
     )
     assert RULES.excepted(url, 100) is None  # out of date
-
-
-def test_the_longest_delay_holds_while_it_is_not_out_of_date() -> None:
-    assert (RULES.delay(99), RULES.delay(100), LocalRules().delay(0)) == (9, 5, 0)
 
 
 def test_the_log_names_the_reason_and_who_gave_it() -> None:

@@ -410,8 +410,8 @@ def test_a_site_that_names_any_number_of_uses() -> None:
 
 def test_the_last_pace_is_stated() -> None:
     made = log()
-    for records, delay in [("Crawl-delay: 1", 0.0), ("Crawl-delay: 2", 5.0)]:
+    for records, delay in [("Crawl-delay: 1", 1.0), ("Crawl-delay: 2", 5.0)]:
         origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
-        made.paced(origin, ("mybot",), delay, delay or 1.0)
+        made.paced(origin, ("mybot",), delay)
     (report,) = made.report().origins
-    assert report.pace == AskedPace("Crawl-delay: 2", 5, 5)
+    assert report.pace == AskedPace("Crawl-delay: 2", 5)
