@@ -98,7 +98,7 @@ FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, numb
 
 -- The pace that a site asked for last.
 CREATE TABLE asked AS SELECT DISTINCT origin, last_value(json_object('records', records,
-    'local_delay', local_delay, 'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
+    'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS asked FROM pace;
 
 CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
