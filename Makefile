@@ -13,9 +13,8 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 PROCESSES := 10
 # $(call pytest,FOLDER OF PYTHON)
 pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal
-# What depends on Scrapy and on the reactor: crawls and stores, without the topologies of Redis and
-# without tests that use no event loop.
-CRAWLS := tests/crawl tests/stores --ignore=tests/crawl/test_redis_topologies.py --only-event-loop
+# What depends on Scrapy and on the reactor: crawls and stores, without tests that use no event loop.
+CRAWLS := tests/crawl tests/stores --only-event-loop
 EACH_LOOP := tests/crawl tests/stores -m each_loop
 # What does not depend on the version of Scrapy.
 PURE := tests/protocol tests/reports tests/stores/test_entry.py \

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from scrapy_rep.crawl.policy_store import CLAIM_SECONDS
 from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -107,6 +106,9 @@ VARIANTS = {
 
 STEP_EVERY = 0.7
 """Seconds."""
+
+CLAIM_SECONDS = 8.0
+"""For how long a worker that does not run has claimed a file."""
 
 
 def _stepping(wrong_by: tuple[float, ...]) -> Callable[[object], float]:

@@ -93,7 +93,6 @@ PLACES = (
     "testing.simulation.SimulatedStore.get",
     "testing.simulation.SimulatedStore.put",
     "testing.simulation.SimulatedStore.release",
-    "testing.simulation.SimulatedStore.renew",
     "testing.simulation.SimulatedStore.reserve_host",
 )
 """Functions of a fetch and of a store, which may raise any error."""
@@ -418,9 +417,6 @@ class SimulatedStore(MemoryStore):
 
     async def claim(self, *arguments: Any) -> Any:
         return await super().claim(*arguments)
-
-    async def renew(self, *arguments: Any) -> Any:
-        return await super().renew(*arguments)
 
     async def release(self, *arguments: Any) -> Any:
         return await super().release(*arguments)

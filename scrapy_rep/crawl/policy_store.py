@@ -2,8 +2,7 @@
 
 Before a fetch, the policy store looks the file up. Without a usable entry, it claims the file, so
 that one of several crawlers makes the fetch, while the others poll the store for its result. A
-claim is short, so that another crawler soon replaces one that died. A crawl that fetches renews its
-claims.
+claim lasts as long as the longest fetch, so that another crawler replaces one that died.
 """
 
 from __future__ import annotations
@@ -13,13 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapy.statscollectors import StatsCollector
-from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.log import failure_to_exc_info
-from twisted.python.failure import Failure
 
 from ..exceptions import SettingError
 from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
-from ..frontier.clock import Clock, Timer
+from ..frontier.clock import Clock
 from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.access import AccessResult, FetchResult, Rules, access_result
@@ -47,14 +43,6 @@ of one call to a store."""
 
 CLOSE_POLL_INTERVAL = 0.02
 """Seconds between two checks in :meth:`PolicyStore.close`."""
-
-CLAIM_SECONDS = 8.0
-"""Seconds after which a claim expires that is not renewed. Another crawler polls every 2 s, and so
-replaces one that died within 10 s."""
-
-RENEWAL_INTERVAL = 2.0
-"""Seconds between two renewals of a claim. If a call to the store fails after its 5 s, the next one
-is still in time."""
 
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
@@ -93,15 +81,13 @@ class PolicyStore:
         self._settings = settings
         self._stats = stats
         self._clock = clock
-        self._wait_seconds = min(_longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
+        self._claim_seconds = min(_longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
+        """How long a claim lasts, and how long this crawl waits for that of another crawler."""
         self._saves = 0
         """The number of calls to :meth:`save` in progress."""
         self._closed = False
         self._claims: dict[str, int | None] = {}
-        """The fencing tokens of the claims of this crawl, by origin. None: it is not renewed."""
-        self._timer = Timer(clock)
-        self._renewals = 0
-        """The number of renewals in progress."""
+        """The fencing tokens of the claims of this crawl, by origin."""
 
     async def load(self, origin: Origin, lookup: StoreLookup) -> None:
         """Restore ``origin`` from the store, or claim it.
@@ -113,13 +99,11 @@ class PolicyStore:
         key = origin.key
         entry = await self.store.get(key)
         interval = FIRST_POLL_INTERVAL
-        until = self._clock.monotonic() + self._wait_seconds
+        until = self._clock.monotonic() + self._claim_seconds
         while not self._restore(origin, entry, lookup) and self.store.shared:
-            lookup.claimed, entry, lookup.fence = await self.store.claim(key, CLAIM_SECONDS)
+            lookup.claimed, entry, lookup.fence = await self.store.claim(key, self._claim_seconds)
             if lookup.claimed:
                 self._claims[key] = lookup.fence
-                if not self._timer.is_active:
-                    self._timer.start(RENEWAL_INTERVAL, self._renew_all)
                 if self._restore(origin, entry, lookup):  # put between get and claim
                     await self._release(key)
                 break
@@ -157,7 +141,7 @@ class PolicyStore:
         finally:
             try:
                 # The next fetch of this crawl may have claimed the file meanwhile.
-                if lookup.claimed and self._claims.get(key) in (None, lookup.fence):
+                if lookup.claimed and self._claims.get(key) == lookup.fence:
                     await self._release(key)
             finally:
                 self._saves -= 1
@@ -168,30 +152,11 @@ class PolicyStore:
                 await self.store.release(key)
         finally:
             self._claims.pop(key, None)
-            if not self._claims:
-                self._timer.cancel()
-
-    def _renew_all(self) -> None:
-        """Start to renew all claims, if the last renewals have ended."""
-        for key, fence in tuple(self._claims.items()) if not self._renewals else ():
-            if fence is not None:
-                self._renewals += 1
-                deferred_from_coro(self._renew(key, fence)).addErrback(_log_failure)
-        self._timer.start(RENEWAL_INTERVAL, self._renew_all)
-
-    async def _renew(self, key: str, fence: int) -> None:
-        try:
-            is_renewed = await self.store.renew(key, fence, CLAIM_SECONDS)
-        finally:
-            self._renewals -= 1
-        if not is_renewed and self._claims.get(key) == fence:
-            # This crawl did not run for some time, and another crawler has the claim now.
-            self._claims[key] = None
 
     async def close(self) -> None:
         """Close the store after all saves have ended and all claims are released."""
         until = self._clock.monotonic() + SAVE_TIMEOUT
-        while (self._saves or self._renewals) and self._clock.monotonic() < until:
+        while self._saves and self._clock.monotonic() < until:
             await self._clock.sleep(CLOSE_POLL_INTERVAL)
         for key in tuple(self._claims):  # of fetches that were cancelled, and have not ended
             await self._release(key)
@@ -280,17 +245,10 @@ def open_policy_store(
 def _longest_fetch(settings: Settings) -> float:
     """Return the seconds that a fetch takes if each attempt times out.
 
-    The time-out does not include the wait for the host of a redirect, which may have a delay.
+    If it waits for the host of a redirect, which has a delay, another crawler may fetch the file
+    as well.
     """
-    attempt = settings.timeout + settings.max_delay
-    longest = attempt
+    longest = settings.timeout
     for retry in range(settings.retry_times):
-        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + attempt
+        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + settings.timeout
     return longest
-
-
-def _log_failure(failure: Failure) -> None:
-    logger.error(
-        "Error in scrapy-rep while it renewed a claim in the store. Please report this bug.",
-        exc_info=failure_to_exc_info(failure),
-    )

@@ -80,14 +80,6 @@ class Store(Protocol):
         again, with a greater fencing token.
         """
 
-    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
-        """Extend this crawler's claim: it now ends after ``seconds``, counted from this call.
-
-        Returns whether this crawler has the claim. A claim that has expired can be renewed as long
-        as no other crawler has claimed the origin. A claim that was released, or under which an
-        entry was put, need not be renewable.
-        """
-
     async def release(self, origin: str) -> None:
         """End this crawler's claim. A claim of another crawler stays."""
 

@@ -80,10 +80,6 @@ class FallbackStore:
     async def claim(self, origin: str, seconds: float) -> Claim:
         return await self._call(lambda: self._store.claim(origin, seconds), NO_CLAIM)
 
-    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
-        # While the store does not work, whether the claim still exists is unknown.
-        return await self._call(lambda: self._store.renew(origin, fence, seconds), True)
-
     async def release(self, origin: str) -> None:
         await self._call(lambda: self._store.release(origin), None)
 

@@ -116,15 +116,6 @@ end
 return {{left, string.format("%.0f", fence), type(entry) == "string" and entry or ""}}
 """
 
-# KEYS: claim, fence. ARGV: token, milliseconds, fence. A later claim has changed the fence.
-_RENEW = f"""{_FUNCTIONS}
-if start_of(KEYS[2]) ~= ARGV[3] .. " " .. ARGV[1] then
-    return 0
-end
-redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
-return 1
-"""
-
 # KEYS: fence, entry. ARGV: fence or an empty string, bytes, the seconds that the entry is kept.
 _PUT = f"""{_FUNCTIONS}
 local stored = fence_of(start_of(KEYS[2]))
@@ -139,8 +130,7 @@ end
 return 1
 """
 
-# KEYS: lease; for a claim also fence. ARGV: token, the milliseconds of the delay; for a claim also
-# the seconds that the fence is kept. The new fence refuses a renewal that comes late.
+# KEYS: lease. ARGV: token, the milliseconds of the delay.
 _RELEASE = f"""{_FUNCTIONS}
 if start_of(KEYS[1]) ~= ARGV[1] then
     return 0
@@ -149,10 +139,6 @@ if tonumber(ARGV[2]) > 0 then
     redis.call("SET", KEYS[1], "-", "PX", ARGV[2])
 else
     redis.call("DEL", KEYS[1])
-end
-local fence = KEYS[2] and fence_of(start_of(KEYS[2])) or 0
-if fence > 0 then
-    redis.call("SET", KEYS[2], string.format("%.0f", fence + 1), "EX", ARGV[3])
 end
 return 1
 """
@@ -230,12 +216,8 @@ class RedisStore(ThreadedStore):
         )
         return Claim(left == 0, decoded(_octets(value)), int(fence))
 
-    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
-        keys, milliseconds = self._keys(origin)[:2], _milliseconds(seconds)
-        return bool(self._run_script(_RENEW, keys, self._token, milliseconds, fence))
-
     def _release(self, origin: str) -> None:
-        self._run_script(_RELEASE, self._keys(origin)[:2], self._token, 0, self._ttl)
+        self._run_script(_RELEASE, self._keys(origin)[:1], self._token, 0)
 
     def _reserve_host(self, host: str, lease: float) -> float:
         durations = _milliseconds(lease), _milliseconds(MAX_LEASE)

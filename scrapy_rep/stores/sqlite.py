@@ -107,11 +107,6 @@ _FENCE = """
 SELECT CASE WHEN typeof(fence) = 'integer' THEN fence ELSE 0 END FROM claims WHERE origin = ?
 """
 
-_RENEW = """
-UPDATE claims SET since = :now, until = :until
-WHERE origin = :origin AND token = :token AND fence = :fence
-"""
-
 _RESERVE = f"""
 INSERT INTO hosts VALUES (:host, :token, :now, :until)
 ON CONFLICT (host) DO UPDATE SET token = :token, since = :now, until = :until
@@ -172,10 +167,6 @@ class SQLiteStore(ThreadedStore):
                 db.execute("UPDATE fences SET last = last + 1")
             (fence,) = db.execute(_FENCE, (origin,)).fetchone()
             return Claim(claimed, self._get(origin), fence)
-
-    def _renew(self, origin: str, fence: int, seconds: float) -> bool:
-        values = {**self._lease(seconds), "origin": origin, "fence": fence}
-        return self._connect().execute(_RENEW, values).rowcount > 0
 
     def _release(self, origin: str) -> None:
         values = (origin, self._token)

@@ -63,9 +63,6 @@ class ThreadedStore(ABC):
     async def claim(self, origin: str, seconds: float) -> Claim:
         return await self._run(self._claim, origin, seconds)
 
-    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
-        return await self._run(self._renew, origin, fence, seconds)
-
     async def release(self, origin: str) -> None:
         await self._run(self._release, origin)
 
@@ -107,8 +104,6 @@ class ThreadedStore(ABC):
     def _put(self, origin: str, entry: Entry, fence: int | None) -> bool: ...
     @abstractmethod
     def _claim(self, origin: str, seconds: float) -> Claim: ...
-    @abstractmethod
-    def _renew(self, origin: str, fence: int, seconds: float) -> bool: ...
     @abstractmethod
     def _release(self, origin: str) -> None: ...
     @abstractmethod

@@ -8,7 +8,6 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.crawl import policy_store as policy_store_module
 from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
@@ -26,8 +25,6 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.sqlite import MemoryStore
-
-from .conftest import until
 
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
@@ -298,46 +295,3 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchRes
     assert origin.robots is not None
     assert not origin.robots.allowed(f"{KEY}/", "mybot")
     assert await store.get(KEY) == later
-
-
-class RecordingStore(MemoryStore):
-    """Records the renewals, and refuses that of ``lost``."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.renewed: list[str] = []
-        self.most = self.in_progress = 0
-
-    async def claim(self, origin: str, seconds: float) -> Claim:
-        claim = await super().claim(origin, seconds)
-        return claim if origin != "no token" else claim._replace(fence=None)
-
-    async def renew(self, origin: str, fence: int, seconds: float) -> bool:
-        self.in_progress += 1
-        self.most = max(self.most, self.in_progress)
-        await sleep(0.05)
-        self.in_progress -= 1
-        self.renewed.append(origin)
-        return origin != "lost"
-
-
-@pytest.mark.each_loop
-async def test_claims_are_renewed_until_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy_store_module, "RENEWAL_INTERVAL", 0.02)
-    store = RecordingStore()
-    policies = policy_store(store, Clock())
-    claims = {key: StoreLookup() for key in [*"0123456789", "lost", "no token"]}
-    for key, lookup in claims.items():
-        await policies.load(Origin(key), lookup)
-    await until(lambda: "lost" in store.renewed)
-    await until(lambda: all(store.renewed.count(key) > 1 for key in "0123456789"))
-    assert "no token" not in store.renewed
-    assert store.renewed.count("lost") == 1, "another crawler has it"
-    assert store.most == 11, "no renewal starts before the last ones have ended"
-    assert policies._claims.keys() == claims.keys(), "all are released"
-    for key, lookup in claims.items():
-        await policies.save(Origin(key), None, lookup)
-    await until(lambda: not policies._renewals)
-    done = len(store.renewed)
-    await sleep(0.1)
-    assert (policies._claims, len(store.renewed)) == ({}, done)

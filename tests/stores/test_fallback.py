@@ -101,20 +101,6 @@ async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
     assert await other.get("a") == (NEW if is_newer else OLD)
 
 
-async def test_a_claim_stays_while_the_store_does_not_work(
-    store: FallbackStore, failing: FailingStore, clock: Clock
-) -> None:
-    claim = await store.claim("a", 60)
-    assert claim.fence is not None
-    failing.left = 0
-    await store.get("b")
-    assert await store.renew("a", claim.fence, 60)
-    failing.left = 1000
-    clock.now += RETRY_INTERVAL
-    assert await store.renew("a", claim.fence, 60)
-    assert not await store.renew("a", claim.fence + 1, 60)
-
-
 async def test_reservations_in_a_failed_store_do_not_apply(
     store: FallbackStore, failing: Any, clock: Clock
 ) -> None:

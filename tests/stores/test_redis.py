@@ -130,7 +130,6 @@ async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
         lambda store: store.get(ORIGIN),
         lambda store: store.put(ORIGIN, ENTRY, 1),
         lambda store: store.claim(ORIGIN, 1),
-        lambda store: store.renew(ORIGIN, 1, 1),
         lambda store: store.release(ORIGIN),
         lambda store: store.reserve_host("a.example", 1),
         lambda store: store.release_host("a.example", 1),

@@ -106,7 +106,7 @@ async def test_a_class_or_a_function_returns_the_store(source: Any) -> None:
     [
         ("scrapy_rep.missing.Store", "No module named 'scrapy_rep.missing'"),
         ("scrapy_rep.stores.Missing", "has no attribute 'Missing'"),
-        (lambda ttl: None, "a store needs shared, open, close, get, put, claim, renew, release"),
+        (lambda ttl: None, "a store needs shared, open, close, get, put, claim, release"),
     ],
 )
 def test_a_path_without_a_store_is_an_error(source: Any, message: str) -> None:

@@ -21,8 +21,8 @@ def main(store: str, *arguments: str) -> None:
             name, _, value = each.partition("=")
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
-        claims.CLAIM_SECONDS = float(settings.pop("CLAIM_SECONDS"))
-        claims.RENEWAL_INTERVAL = claims.CLAIM_SECONDS / 5
+        seconds = float(settings.pop("CLAIM_SECONDS"))
+        claims._longest_fetch = lambda settings: seconds - claims.WAIT_MARGIN
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()
