@@ -84,8 +84,6 @@ class Download:
     reader: BodyReader = field(default_factory=BodyReader)
     by_proxy: bool = False
     """The request used a proxy, which resolves host names."""
-    by_system_proxy: bool = False
-    """The proxy comes from the environment."""
     response: Response = field(init=False)
     """The response after the middlewares."""
     body: bytes | None = None
@@ -240,7 +238,6 @@ def _reached_downloader(request: Request) -> None:
         request.headers.update(download.validators)
         download.reader = BodyReader()  # a component may send the request again
         download.by_proxy = bool(request.meta.get("proxy"))
-        download.by_system_proxy = bool(request.meta.get("_scheme_proxy"))
         # BodyReader stops the download at the limit, so a longer Content-Length is no reason to
         # fail.
         request.meta["download_maxsize"] = 0

@@ -268,14 +268,11 @@ class Fetcher:
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 return self._too_many_redirects(response)
             left -= self._clock.monotonic() - response.started
-            if left > 0:
-                started = self._clock.monotonic()
-                refusal = await redirects.refusal(response, target, left)
-                if refusal is not None:
-                    return Unreachable(refusal, response.status, url)
-                left -= self._clock.monotonic() - started
             if left <= 0:
                 return self._failed(file, timeout_error(), url)
+            refusal = redirects.refusal(response, target)
+            if refusal is not None:
+                return Unreachable(refusal, response.status, url)
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)
             url = target

@@ -2,7 +2,8 @@
 
 A redirect may lead to any host of the public web: "even across authorities (for example, hosts in
 the case of HTTP)". But a public site must not decide what the crawler requests inside its own
-network. So a redirect from a public address leads to public addresses only.
+network. So a redirect from a public site is not followed to an address that is not public, and if a
+host name leads to one, the response is not used.
 
 The special-purpose address registries of IANA (RFC 6890) say which addresses are public. IPv4
 addresses are also found in the IPv6 addresses that contain them.
@@ -10,22 +11,13 @@ addresses are also found in the IPv6 addresses that contain them.
 
 from __future__ import annotations
 
-import asyncio
 import re
 import socket
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import Any
 from unicodedata import normalize
 from urllib.parse import unquote, urljoin, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from scrapy.utils.defer import maybe_deferred_to_future
-from scrapy.utils.reactor import is_reactor_installed
-from twisted.internet.defer import Deferred
-from twisted.internet.defer import TimeoutError as DeferredTimeoutError
-from twisted.internet.interfaces import IResolutionReceiver
 from w3lib.url import safe_url_string
-from zope.interface import implementer  # type: ignore[import-untyped]
 
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable
@@ -53,37 +45,26 @@ class RedirectPolicy:
     _is_unrestricted: bool | None = None
     """Whether the origin is not on the public web. None until the first redirect."""
 
-    async def refusal(self, response: Download, target: str, seconds: float) -> str | None:
+    def refusal(self, response: Download, target: str) -> str | None:
         """Return why a redirect to ``target`` is refused; None if it is followed.
 
         ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
-        fetched. The host name of the target is resolved, which takes at most ``seconds``; if a
-        proxy resolves it, it is not resolved here.
+        fetched. A host name of the target is not resolved: see :meth:`response_refusal`.
         """
         if self._is_unrestricted is None:
-            self._is_unrestricted = await _is_private(response, seconds)
+            self._is_unrestricted = _is_private(response)
         if self._is_unrestricted:
             return None
         host = _host_of(target)
         if is_local_name(host):
             return _refusal(target, "this machine")
-        literal = literal_address(host)
-        if literal is not None:
-            addresses: tuple[Address, ...] = (literal,)
-        elif _uses_proxy(response, target):
-            return None
-        else:
-            addresses = await addresses_of(host, seconds)
-            if not addresses and not response.from_cache:  # else there may be no network
-                return f"redirect to {printable(target)} refused: its host cannot be resolved"
-        private = next((each for each in addresses if not is_public(each)), None)
-        return None if private is None else _refusal(target, str(private))
+        address = literal_address(host)
+        return None if address is None or is_public(address) else _refusal(target, str(address))
 
     def response_refusal(self, response: Download) -> str | None:
         """Return why the response to a redirect is not used; None if it is used.
 
-        The decision is about the address of the connection. A name can resolve to another address
-        for the connection than it did for :meth:`refusal`.
+        The address of the connection decides, if the download handler reports it.
         """
         address = response.response.ip_address
         if self._is_unrestricted is not False or response.by_proxy or address is None:
@@ -108,29 +89,15 @@ def redirect_target(url: str, location: bytes) -> str | None:
     return target if len(target) <= URL_LIMIT else None
 
 
-async def _is_private(response: Download, seconds: float) -> bool:
-    """Return whether the server that answered is not on the public web.
-
-    The address of the connection decides, if the download handler reports it. The host name may
-    resolve to another address by now.
-    """
+def _is_private(response: Download) -> bool:
+    """Return whether the server that answered is known not to be on the public web."""
     host = _host_of(response.url)
     if is_local_name(host):
         return True
     address = literal_address(host)
-    if address is None and response.by_proxy:
-        return False
-    address = address or response.response.ip_address
-    addresses = (address,) if address is not None else await addresses_of(host, seconds)
-    return bool(addresses) and not any(map(is_public, addresses))
-
-
-def _uses_proxy(response: Download, target: str) -> bool:
-    """Return whether the next request will use a proxy, as the last one did."""
-    if not response.by_system_proxy:
-        return response.by_proxy
-    # As Scrapy's HttpProxyMiddleware does: by scheme, except for the hosts in no_proxy.
-    return urlsplit(target).scheme in getproxies() and not proxy_bypass(_host_of(target))
+    if address is None and not response.by_proxy:
+        address = response.response.ip_address
+    return address is not None and not is_public(address)
 
 
 def _host_of(url: str) -> str:
@@ -139,49 +106,6 @@ def _host_of(url: str) -> str:
 
 def _refusal(target: str, address: str) -> str:
     return f"redirect to {printable(target)} refused: {address} is not a public address"
-
-
-async def addresses_of(host: str, seconds: float) -> tuple[Address, ...]:
-    """Return the addresses of a host name; none if there is no answer within ``seconds``.
-
-    With a Twisted reactor, its resolver answers. Scrapy installs the one that DNS_RESOLVER names,
-    with a cache, so that a later connection gets the same answer.
-    """
-    try:
-        host.encode("idna")  # Twisted's resolvers leave an unhandled error for an invalid name
-        if is_reactor_installed():
-            from twisted.internet import reactor
-
-            resolver: Any = reactor
-            receiver = _Receiver()
-            resolver.nameResolver.resolveHostName(receiver, host)
-            answer = receiver.complete.addTimeout(seconds, resolver)
-            found = await maybe_deferred_to_future(answer)
-        else:
-            loop = asyncio.get_running_loop()
-            asked = loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
-            found = [str(address[0]) for *_, address in await asyncio.wait_for(asked, seconds)]
-        return tuple(ip_address(address.partition("%")[0]) for address in found)
-    except (OSError, ValueError, asyncio.TimeoutError, DeferredTimeoutError):
-        return ()
-
-
-@implementer(IResolutionReceiver)
-class _Receiver:
-    """Collects the addresses that Twisted's resolver finds."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-        self.complete: Deferred[list[str]] = Deferred()
-
-    def resolutionBegan(self, _: Any) -> None:  # noqa: N802
-        pass
-
-    def addressResolved(self, address: Any) -> None:  # noqa: N802
-        self.found.append(address.host)
-
-    def resolutionComplete(self) -> None:  # noqa: N802
-        self.complete.callback(self.found)
 
 
 def is_public(address: Address) -> bool:
