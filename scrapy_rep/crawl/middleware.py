@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -103,8 +103,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._in_progress = self.frontier.in_progress
         self._has_conditions = settings.unreachable == "wait" or settings.local_rules is not None
         """Whether :meth:`PolicyCache.has_conditions` may return True."""
-        self._returned: WeakSet[Request] = WeakSet()
-        """The requests that went back to a scheduler because the spider is closing."""
         self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins that state a usage, for the responses to requests in progress.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
@@ -325,10 +323,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         download it again.
         """
         self.frontier.finish(request, sent=False)
-        if request.callback is NO_CALLBACK or request in self._returned:
+        if request.callback is NO_CALLBACK or request in self.frontier.returned:
             raise IgnoreRequest(CLOSING)
-        self._returned.add(request)
-        request.dont_filter = True  # the scheduler has seen it
+        self.frontier.returned[request] = request.dont_filter
+        request.dont_filter = True  # the scheduler has seen it; our queues store it as it was
         return request
 
     # Responses.

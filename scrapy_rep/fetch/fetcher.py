@@ -352,6 +352,9 @@ class Fetcher:
             if stop.response is None:
                 raise
             response = stop.response
+        except BaseException:
+            self._engine.take_held(request)  # Scrapy would send it although nothing waits for it
+            raise
         finally:
             self._downloads -= 1
             self._engine.include(request)

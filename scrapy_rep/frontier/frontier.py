@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from math import inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -253,6 +254,8 @@ class Queues(ABC):
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored."""
+        if self.frontier.returned:
+            request.dont_filter = self.frontier.returned.get(request, request.dont_filter)
         self.push_to(self.frontier.address(request), request)
 
     @abstractmethod
@@ -448,6 +451,9 @@ class Frontier:
         self.waiting = Waiting(self, engine)
         """The requests that wait in the downloader."""
         self.is_closing = False
+        self.returned: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
+        """The requests that went back to a scheduler because the spider is closing, each with its
+        ``dont_filter``, which is True on the way."""
         self.reservations: Reservations | None = None
         """The reservations of hosts, if several crawlers share their pace."""
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import pytest
+from scrapy import Request
+from scrapy.crawler import Crawler
 
-from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from testing.counters import left_over
-from testing.faults import silence, stall
+from testing.faults import answer_when, silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
 from .conftest import CallerAndCloser, Clock, Closer, Crawl, our_warnings, until
@@ -81,8 +83,8 @@ async def test_the_next_crawl_has_the_requests(
 ) -> None:
     site, other, settings, _ = waiting
     settings["JOBDIR"] = str(tmp_path)
-    urls = site.urls("/1", "/2")
-    first = await crawl(urls, settings, spider=Closer, awaited=waiting.awaited)
+    asked = [Request(url) for url in site.urls("/1", "/2")]
+    first = await crawl(asked, settings, spider=Closer, awaited=waiting.awaited)
     assert first.stats["finish_reason"] == "enough"
     assert (first.responses, first.failures) == ({}, {})
     assert left_over(first.crawler) == []
@@ -93,6 +95,8 @@ async def test_the_next_crawl_has_the_requests(
     again = {"REP_OBEY_RATE_LIMITS": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
     second = await crawl([], {**settings, **again})
     assert len(second.responses) == 2
+    requests = [response.request for response in second.responses.values()]
+    assert not any(request is None or request.dont_filter for request in requests)
     assert second.stats["finish_reason"] == "finished"
     assert "robotstxt/store/wait_count" not in second.stats, "a claim was left"
 
@@ -107,3 +111,36 @@ async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: C
     assert set(outcome.failures) == (set() if TDM in waiting.site.paths else set(urls))
     for error in outcome.failures.values():
         assert isinstance(error, RobotsTxtDisallowed) or str(error) == "the spider is closing"
+
+
+class Watched(Closer):
+    """Says whether it has given up its fetches."""
+
+    crawlers: ClassVar[list[Crawler]] = []
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.crawlers.append(self.crawler)
+        async for request in super().start():
+            yield request
+
+    @classmethod
+    def has_given_up(cls) -> bool:
+        middleware = cls.crawlers[-1].get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        policies: Any = middleware.policies
+        return policies._closing and not policies._fetches
+
+
+async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(
+    web: Web, crawl: Crawl
+) -> None:
+    pages = {
+        "/slow": answer_when(Watched.has_given_up, text("slow")),
+        "/slower": answer_when(Watched.has_given_up, Page(b"", delay=0.5)),
+    }
+    site, other = web.site(ALL, pages), web.site(ALL, pages, host="127.0.0.2")
+    urls = site.url("/slow"), other.url("/slower")  # the second one keeps the crawl open
+    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in urls]
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CLOSESPIDER_TIMEOUT": 120}
+    await crawl([*exempt, site.url("/a")], settings, spider=Watched, awaited=[site])
+    assert site.paths == ["/slow"]
