@@ -232,8 +232,8 @@ class Network:
     """When the requests for a robots.txt began that were the last ones in a row."""
     ended: dict[str, float] = field(default_factory=dict)
     """When the last request for a robots.txt ended."""
-    held: dict[int, float] = field(default_factory=dict)
-    """Until when each host has asked for no request."""
+    held: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Since when, and until when, each host has asked for no request."""
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -262,7 +262,8 @@ class Network:
             if str(fate).startswith("slow down"):
                 seconds = 100 if "long" in str(fate) else 1
                 until = self.loop.now + seconds
-                self.held[site.host] = max(self.held.get(site.host, 0), until)
+                since, last = self.held.get(site.host, (self.loop.now, 0))
+                self.held[site.host] = since, max(last, until)
                 headers = {"Retry-After": "100"} if seconds > 1 else {}
                 return TextResponse(request.url, status=429, headers=headers, body=b"too many")
             return TextResponse(request.url, body=b"a page")
@@ -378,7 +379,8 @@ class Network:
 
     def _check_held(self, site: Site, request: Request, began: float) -> None:
         """Check that a host is not asked too early, whatever the download slots hold back."""
-        if began < self.held.get(site.host, 0) - MOMENT:
+        since, until = self.held.get(site.host, (0, 0))
+        if since + 10 * TURN < began < until - MOMENT:  # else it was sent before the answer came
             self.problems.append(f"{request.url} was sent at {began} to a host that is held")
 
     @staticmethod

@@ -135,7 +135,8 @@ class PolicyStore:
             if entry is not None and not self._closed:
                 is_stored = await self.store.put(key, entry, lookup.fence)
                 if not is_stored:
-                    if lookup.fence is not None and not origin.in_flight:
+                    # 0 or None: without a claim, as while the store failed.
+                    if lookup.fence and not origin.in_flight:
                         origin.mark_superseded(self._clock.steady())
                     self._stats.inc_value("robotstxt/store/superseded_count")
         finally:

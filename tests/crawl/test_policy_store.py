@@ -295,3 +295,16 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(event: FetchRes
     assert origin.robots is not None
     assert not origin.robots.allowed(f"{KEY}/", "mybot")
     assert await store.get(KEY) == later
+
+
+@pytest.mark.parametrize("event", [rules(NOW + 100, b"old"), DOWN[0]], ids=["rules", "down"])
+async def test_a_refused_result_without_a_claim_stays_in_use(event: FetchResult) -> None:
+    """The store failed when the file was claimed: its entry is not newer, and no fetch is due."""
+    store = MemoryStore()
+    policies, origin = policy_store(store), Origin(KEY)
+    await store.put(KEY, origin_after((rules(NOW + 50), NOW - 50)).to_entry(BODY), 7)
+    origin.start_fetch(NOW)
+    origin.apply(event, NOW)
+    lookup = StoreLookup(fence=0)
+    await policies.save(origin, policies.entry(origin, event, lookup), lookup)
+    assert origin.next_action(NOW) is Action.NONE
