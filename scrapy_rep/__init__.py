@@ -30,18 +30,9 @@ if TYPE_CHECKING:
     from .addon import Addon
     from .crawl.fingerprinter import CleanParamRequestFingerprinter
     from .crawl.middleware import RobotsTxtMiddleware
-    from .exceptions import (
-        ItemNotIndexable,
-        ItemUsageRefused,
-        RobotsTxtDisallowed,
-        SettingError,
-    )
+    from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .pages.directives import AccessTerms, PageDirectives
-    from .pages.middleware import (
-        AccessTermsMiddleware,
-        PageDirectivesMiddleware,
-        page_directives,
-    )
+    from .pages.middleware import PageDirectivesMiddleware, page_directives
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
@@ -54,7 +45,6 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AccessTerms",
-    "AccessTermsMiddleware",
     "Addon",
     "CleanParam",
     "CleanParamRequestFingerprinter",
@@ -82,7 +72,6 @@ __all__ = [
 
 _MODULES = {
     "AccessTerms": "pages.directives",
-    "AccessTermsMiddleware": "pages.middleware",
     "Addon": "addon",
     "CleanParam": "protocol.records",
     "CleanParamRequestFingerprinter": "crawl.fingerprinter",

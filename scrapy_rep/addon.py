@@ -14,14 +14,10 @@ from scrapy.utils.python import global_object_name
 from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
-from .pages.middleware import AccessTermsMiddleware, PageDirectivesMiddleware
+from .pages.middleware import PageDirectivesMiddleware
 
 PRIORITY = 100
 """The priority of the downloader middleware, as of Scrapy's own."""
-
-TERMS_PRIORITY = 890
-"""The priority of the downloader middleware for pages that require a payment or a license. It is
-after all of Scrapy's except the HTTP cache (900), so that it processes a response before them."""
 
 PAGE_PRIORITY = 40
 """The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
@@ -38,9 +34,8 @@ and knows which requests may start."""
 class Addon:
     """Replaces Scrapy's robots.txt middleware, and turns ROBOTSTXT_OBEY on.
 
-    Also adds the spider middleware for page directives, and the downloader middleware for pages
-    that require a payment or a license. Replaces Scrapy's FTP download handler with one that limits
-    the size of a robots.txt.
+    Also adds the spider middleware for page directives. Replaces Scrapy's FTP download handler with
+    one that limits the size of a robots.txt.
 
     The settings of a project or spider take precedence: ROBOTSTXT_OBEY if it is set, the entries of
     DOWNLOADER_MIDDLEWARES and SPIDER_MIDDLEWARES, and another download handler for FTP.
@@ -61,7 +56,6 @@ class Addon:
         # Scrapy's base setting has the import path, and Scrapy 2.14 compares the keys as text.
         middlewares[global_object_name(BuiltInMiddleware)] = None
         _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
-        _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, AccessTermsMiddleware, TERMS_PRIORITY)
         middlewares = settings.getdict("SPIDER_MIDDLEWARES")
         _add(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
         for built_in, queue in QUEUES.items():

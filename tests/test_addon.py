@@ -9,7 +9,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep import AccessTermsMiddleware, Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
+from scrapy_rep import Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
 from scrapy_rep.fetch.ftp import FTPDownloadHandler
 from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 
@@ -74,22 +74,6 @@ def test_addon_takes_the_place_of_the_built_in(
     assert found[RobotsTxtMiddleware] == ours
     for path, place in kept.items():
         assert found[load_object(path)] == place
-
-
-@pytest.mark.parametrize(
-    ("written", "place"),
-    [
-        pytest.param({}, 890, id="nothing written"),
-        pytest.param({"scrapy_rep.AccessTermsMiddleware": 700}, 700, id="ours by its path"),
-        pytest.param({AccessTermsMiddleware: None}, None, id="ours switched off by hand"),
-    ],
-)
-def test_addon_adds_the_middleware_for_access_terms(
-    written: dict[Any, int | None], place: int | None
-) -> None:
-    found = places(with_addon(DOWNLOADER_MIDDLEWARES=written))
-    assert found[AccessTermsMiddleware] == place
-    assert found[RobotsTxtMiddleware] == 100
 
 
 @pytest.mark.parametrize(

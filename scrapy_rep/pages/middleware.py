@@ -1,8 +1,8 @@
-"""The spider middleware for the directives of pages, such as ``noindex`` and ``nofollow``, and the
-downloader middleware for pages that require a payment or a license.
+"""The spider middleware for the directives of pages, such as ``noindex`` and ``nofollow``.
 
-The first annotates each response before the spider gets it. If the settings say so, it then drops
-items of pages that say ``noindex``, and requests from pages that say ``nofollow``.
+It annotates each response before the spider gets it. If the settings say so, it then drops items of
+pages that say ``noindex``, and requests from pages that say ``nofollow``. A page that requires a
+payment or a license is not retried.
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ class PageDirectivesMiddleware:
         self._robots: RobotsTxtMiddleware | None = None
         self._events: CrawlLog | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -140,6 +141,17 @@ class PageDirectivesMiddleware:
         """
         with abort_on_setting_error(crawler):
             return cls(crawler)
+
+    def _on_downloaded(self, request: Request, response: Response) -> None:
+        """Exclude a page that requires a payment or a license from retries.
+
+        Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
+        to a request for a robots.txt is not a page.
+        """
+        meta = request.meta
+        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
+        if is_retryable and terms_of(response) is not None:
+            meta[DONT_RETRY] = _NOT_RETRIED
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
@@ -243,6 +255,8 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
+        if meta.get(DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
+            del meta[DONT_RETRY]
         if rel:
             meta[LINK_REL] = tuple(sorted(rel))
         else:
@@ -273,26 +287,3 @@ def _date(response: Response) -> datetime:
     seconds = http_date(value.decode("latin-1")) if value else None
     date = None if seconds is None else utc(seconds)
     return date or datetime.now(timezone.utc)
-
-
-class AccessTermsMiddleware:
-    """Prevents the retry of responses that require a payment or a license.
-
-    Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry`` in its ``meta``.
-    This middleware sets it for these responses, and so it has to process them first: its value in
-    DOWNLOADER_MIDDLEWARES is higher than theirs. The answer to a request for a robots.txt is not a
-    page: its status decides what it means (RFC 9309 §2.3.1.3).
-    """
-
-    async def process_request(self, request: Request) -> None:
-        """Remove the mark of this middleware from a ``meta`` that was copied."""
-        if request.meta.get(DONT_RETRY) == _NOT_RETRIED:
-            del request.meta[DONT_RETRY]
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response, after it is excluded from retries."""
-        meta = request.meta
-        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
-        if is_retryable and terms_of(response) is not None:
-            meta[DONT_RETRY] = _NOT_RETRIED
-        return response

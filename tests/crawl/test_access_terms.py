@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import Response
 
-from scrapy_rep import AccessTerms, AccessTermsMiddleware
+from scrapy_rep import AccessTerms
 from testing.web import Page, Web
 
 from .conftest import Crawl, Visitor
@@ -90,24 +89,3 @@ async def test_the_value_of_a_user_stays(web: Web, crawl: Crawl) -> None:
     site = web.site(None, {"/": PAID})
     outcome = await crawl([Request(site.url("/"), meta={"dont_retry": "access"})], RETRIES)
     assert outcome.responses[site.url("/")].meta["dont_retry"] == "access"
-
-
-async def test_by_hand_without_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site("User-agent: *\nDisallow: /", {"/": PAID})
-    by_hand = {"ADDONS": {}, "DOWNLOADER_MIDDLEWARES": {AccessTermsMiddleware: 890}}
-    outcome = await crawl(site.urls("/"), {**RETRIES, **by_hand})
-    assert site.paths == ["/"]
-    assert "retry/count" not in outcome.stats
-
-
-async def test_a_page_of_the_http_cache_is_not_retried_either(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    site = web.site(None, {"/": PAID})
-    settings = {**RETRIES, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
-    for _ in range(2):
-        outcome = await crawl(site.urls("/"), settings)
-        assert outcome.stats["robotstxt/payment_required"] == 1
-        assert "retry/count" not in outcome.stats
-    assert outcome.stats["httpcache/hit"] == 2
-    assert site.page_paths == ["/"]
