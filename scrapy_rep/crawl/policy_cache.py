@@ -422,7 +422,7 @@ class PolicyCache:
 
     def delay(self, address: Address) -> float:
         """Return the delay that is known for an origin before a request needs its policy."""
-        origin = self._parsed.get(address.origin or "")
+        origin = self._files.find(address.origin or "")
         if origin is None or not (origin.has_pacing and self._settings.obey_rate_limits):
             return 0
         return min(origin.last_delay(self._clock.time()), self._settings.max_delay)

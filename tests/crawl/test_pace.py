@@ -11,8 +11,10 @@ from scrapy.core.downloader import Downloader
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep.crawl import file_table
+from scrapy_rep.frontier import frontier as frontier_module
 from testing.faults import raw
-from testing.web import Web, between, gaps, redirect
+from testing.web import Page, Web, between, gaps, redirect
 
 from .conftest import (
     Clock,
@@ -207,6 +209,31 @@ async def test_the_first_page_waits_after_other_requests(
     assert at["/second"] - at["/first"] >= 0.4
     if stored:
         assert at["/first"] - at["/robots.txt"] >= 0.4
+
+
+class InTurn(Visitor):
+    """Requests further pages after some."""
+
+    then: dict[str, list[Request]]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        for request in self.then.get(response.url, []):
+            yield request.replace(callback=self.parse)
+
+
+async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frontier_module, "MAX_IDLE_HOSTS", 0)
+    monkeypatch.setattr(file_table, "MAX_PARSED", 1)
+    slow = web.site(delayed(0.2))
+    other = web.site(ALL, {"/": Page(b"", delay=0.4)}, host="127.0.0.2")
+    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in slow.urls("/2", "/3")]
+    then = {slow.url("/1"): [Request(other.url("/"))], other.url("/"): exempt}
+    await crawl(slow.urls("/1"), spider=InTurn, then=then)
+    assert slow.page_paths == ["/1", "/2", "/3"]
+    assert slow.received[3].at - slow.received[2].at >= 0.2
 
 
 async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
