@@ -262,7 +262,8 @@ class Network:
             if str(fate).startswith("slow down"):
                 seconds = 100 if "long" in str(fate) else 1
                 until = self.loop.now + seconds
-                since, last = self.held.get(site.host, (self.loop.now, 0))
+                since, last = self.held.get(site.host, (0, 0))
+                since = since if self.loop.now < last else self.loop.now
                 self.held[site.host] = since, max(last, until)
                 headers = {"Retry-After": "100"} if seconds > 1 else {}
                 return TextResponse(request.url, status=429, headers=headers, body=b"too many")
@@ -345,7 +346,10 @@ class Network:
             return  # the cache evicts the delays of idle hosts
         values = self.scenario.settings
         # Scrapy's download slots may hold this request since before the answer.
-        held = values["DOWNLOAD_DELAY"] * values["CONCURRENT_REQUESTS_PER_DOMAIN"] + MOMENT
+        most = values["CONCURRENT_REQUESTS_PER_DOMAIN"] + sum(
+            ask.called for ask in self.scenario.asks
+        )
+        held = values["DOWNLOAD_DELAY"] * most + MOMENT
         delays = [
             answer.delay
             for other in self.scenario.sites
