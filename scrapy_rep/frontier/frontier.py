@@ -503,7 +503,7 @@ class Frontier:
         """
         if self.is_closing:
             return None
-        if len(self.in_progress) > self._engine.downloads:
+        if len(self.in_progress) + len(self.waiting) > len(self._engine.active):
             self.collect_ended()
         for each in self._queues:
             if each.unknown.size and not self._begin_fetches(each.unknown):
