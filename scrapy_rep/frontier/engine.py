@@ -29,7 +29,7 @@ ATTRIBUTES = {
     "engine.downloader.active": (
         "a host with a delay may stay busy after another middleware has dropped a request"
     ),
-    "engine.downloader.slots": ("the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT"),
+    "engine.downloader.slots": "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT",
     "engine.downloader._process_queue": (
         "neither a back-off nor a local rule that is added during the crawl holds for requests "
         "that wait for DOWNLOAD_DELAY"

@@ -56,8 +56,8 @@ MAX_DROPS = 8
 2.14 keeps each for a tenth of a second."""
 
 MAX_IDLE_HOSTS = 10_000
-"""How many idle hosts keep their delay, about 1 KB for each. The delay of a host that was removed
-applies again from its next request on, because the policy of its origin has it."""
+"""How many idle hosts are kept, with about 1 KB each. The delay of a host that was removed applies
+again from its next request on, because the policy of its origin has it."""
 
 SLOW_DOWN = frozenset({429, 503})
 """The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
