@@ -644,7 +644,9 @@ def _attempts(scenario: Scenario) -> int:
     """The number of attempts to fetch a robots.txt that a request may wait for."""
     if scenario.settings.get("REP_UNREACHABLE") != "wait":
         return 1
-    pauses = [answer.retry_after or 60 for site in scenario.sites for answer in site.answers]
+    limit = scenario.settings.get("REP_TIMEOUT", 30)  # what comes later is not read
+    answers = [answer for site in scenario.sites for answer in site.answers]
+    pauses = [(answer.latency <= limit and answer.retry_after) or 60 for answer in answers]
     return 1 + int(scenario.settings["REP_MAX_WAIT"] // min(pauses))
 
 
