@@ -138,8 +138,7 @@ class Resource(NamedTuple):
     stats: str
     """The beginning of the names of its stats."""
     parse: Callable[..., Any]
-    """Parses a body, with REP_STRICT and the URL it came from as ``strict`` and ``url``. It raises
-    for no body."""
+    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
 
 @dataclass(slots=True, eq=False)

@@ -400,7 +400,7 @@ def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchR
     if result is AccessResult.SUCCESSFUL and found.body is not None:
         result = other_page(found.body) or result
         if result is AccessResult.SUCCESSFUL:
-            content = origin.resource.parse(found.body, strict=False, url=found.url)
+            content = origin.resource.parse(found.body, url=found.url)
             return Rules(content, found.status, CopyInfo(found.url), found.time)
     if result.is_unavailable:
         return Unavailable(found.url, found.time, found.status, result)

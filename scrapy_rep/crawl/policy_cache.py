@@ -791,8 +791,6 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
         found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
     elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
         found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
-    elif 400 <= status <= 499:
-        found.insert(0, f"REP_UNREACHABLE_STATUSES to a list without {status}")
     elif 500 <= status <= 599:
         found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
     return found

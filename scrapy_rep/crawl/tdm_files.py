@@ -37,7 +37,7 @@ logger = get_logger(__name__)
 NO_FILE = Tdm(None, 0, 0)
 
 
-def _parse(body: bytes, *, strict: bool, url: str | None) -> TdmRep:  # noqa: ARG001
+def _parse(body: bytes, *, url: str | None) -> TdmRep:  # noqa: ARG001
     return TdmRep.parse(body)
 
 

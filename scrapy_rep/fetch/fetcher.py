@@ -286,7 +286,7 @@ class Fetcher:
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
         copy = file.copy
-        if self._settings.conditional_get and copy is not None and url == copy.url:
+        if copy is not None and url == copy.url:
             # The copy may come from a store, which may contain anything: check the values again.
             if (etag := _validator(copy.etag)) is not None:
                 request.headers["If-None-Match"] = etag.encode("latin-1")
@@ -442,7 +442,7 @@ class Fetcher:
             sha256=sha256(body).hexdigest(),
         )
         return Rules(
-            file.resource.parse(body, strict=self._settings.strict, url=response.url),
+            file.resource.parse(body, url=response.url),
             response.status,
             copy,
             self._expires_at(cache_headers),
@@ -502,7 +502,6 @@ def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
     """Return what the settings say about the statuses of a file."""
     return StatusPolicy(
         settings.disallow_statuses,
-        settings.unreachable_statuses,
         server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
 

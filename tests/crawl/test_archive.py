@@ -117,7 +117,7 @@ async def test_the_first_record_describes_the_crawl(
     assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
     values = json.loads(fields["x-scrapy-rep-settings"])
     assert values["REP_TIMEOUT"] == 5
-    assert "REP_STRICT" not in values
+    assert "REP_TDMREP" not in values
     assert info.headers["WARC-Filename"] == "visitor.warc.gz"
 
 

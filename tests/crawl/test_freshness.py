@@ -171,19 +171,6 @@ async def test_rfc_validators_are_sent_back(
     assert outcome.middleware.origins[site.root].status == (304 if sent else 200)
 
 
-async def test_google_a_plain_get_can_be_sent(web: Web, travel: Travel, clock: Clock) -> None:
-    site = web.site(Page(RULES, headers={"ETag": '"1"'}))
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        clock.ahead += DAY
-        await spider.fetches(site.url("/public"))
-
-    await travel(story, {"REP_CONDITIONAL_GET": False})
-    assert site.robots_fetches == 2
-    assert not any("if-none-match" in received.headers for received in site.received)
-
-
 async def test_validators_go_only_to_where_they_are_from(
     web: Web, travel: Travel, clock: Clock
 ) -> None:

@@ -261,7 +261,7 @@ ALLOW = "REP_UNREACHABLE = 'allow'"
         (
             Page(status=429),
             {},
-            f"status 429. {UNREACHABLE} REP_UNREACHABLE_STATUSES to a list without 429 or {ALLOW}",
+            f"status 429. {UNREACHABLE} {ALLOW}",
         ),
         (
             redirect("/robots.txt"),

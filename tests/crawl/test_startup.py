@@ -130,20 +130,16 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
         pytest.param({}, id="the add-on"),
         pytest.param({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, id="by hand"),
         pytest.param({"ROBOTSTXT_OBEY": False}, id="the spider middleware alone"),
-        pytest.param(
-            {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser", "REP_STRICT": "maybe"},
-            id="the parser",
-        ),
     ],
 )
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
     caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
 ) -> None:
-    crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
+    crawler = make_crawler(Spider, {"REP_BACKOFF": "maybe", **settings})
     with pytest.raises(SettingError):
         await run_crawler(crawler, name="none")
     assert our_warnings(caplog) == [
-        "REP_STRICT is 'maybe': it must be True or False. The crawl does not start."
+        "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
     ]
     assert crawler.spider is None
     gc.collect()

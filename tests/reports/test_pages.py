@@ -436,7 +436,7 @@ URL = "(+https://bot.example/about)"
         (SPEED, report_samples.troubled(), NOT_MET, "were shorter than the delay."),
         (SPEED, crawl(), NOT_TOLD, "No robots.txt asked for a delay."),
         (SPEED, not_shown(), NOT_TOLD, "The record does not show each request that was sent."),
-        (FILE_CACHE, without("REP_CONDITIONAL_GET"), NOT_MET, "for robots.txt files"),
+        (FILE_CACHE, crawl(), MET, "for robots.txt files"),
         (BACKOFF, with_downloads(**{"response_status_count/503": 2}), MET,
          "Responses by status: 503: 2."),
         (BACKOFF, without("REP_BACKOFF"), NOT_MET, "REP_BACKOFF is off."),
