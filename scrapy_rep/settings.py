@@ -211,7 +211,7 @@ class Settings:
     cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
     concurrent_robotstxt_requests: int = _setting(
-        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 100, _whole_numbers(1)
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, _whole_numbers(1)
     )
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
     max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)

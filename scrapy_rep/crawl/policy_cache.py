@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import SLOW, FetchLimit
+from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
@@ -48,6 +48,9 @@ if TYPE_CHECKING:  # what most crawls do not import
     from .local_rules import LocalRulesFile
 
 logger = get_logger(__name__)
+
+RECENT = 0.25
+"""Seconds for which a fetch is a recent one. Most files arrive within this time."""
 
 MIN_USE = 1.0
 """Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
@@ -385,7 +388,7 @@ class PolicyCache:
 
     def recent_fetches(self) -> int:
         """Return how many fetches began a short time ago, and have not ended."""
-        latest = self._clock.monotonic() - SLOW
+        latest = self._clock.monotonic() - RECENT
         while self._recent and next(iter(self._recent.values())) <= latest:
             self._recent.popitem(last=False)
         return len(self._recent)

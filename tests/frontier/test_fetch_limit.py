@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_rep.frontier.fetch_limit import MAX_FACTOR, OLD, SLOW, FetchLimit, Permit
+from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
 
 from .doubles import FakeClock, begin, settle
 
@@ -46,16 +46,18 @@ class Fetches:
 
 
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
-    fetches = Fetches(1)
-    for _ in range(MAX_FACTOR):
-        await fetches.begin()
-        fetches.clock.advance(SLOW)
-    assert len(fetches.permits) == MAX_FACTOR
+    fetches = Fetches(3)
+    await fetches.begin(4)
+    assert len(fetches.permits) == 3
     assert not fetches.limit.can_begin(), "none is old"
     assert fetches.ended == []
     fetches.clock.advance(OLD)
-    assert fetches.limit.can_begin()
+    fetches.limit.update()
+    await settle()
+    assert len(fetches.permits) == 4
     assert fetches.ended == fetches.permits[:1]
+    assert fetches.limit.can_begin()
+    assert fetches.ended == fetches.permits[:2]
 
 
 async def test_a_fetch_that_no_longer_waits_leaves_nothing() -> None:
