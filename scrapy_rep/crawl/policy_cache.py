@@ -8,6 +8,7 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -69,6 +70,24 @@ fewer."""
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
 _ANSWERED = (State.UNAVAILABLE, State.UNREACHABLE)
+
+_OTHER_ANSWERS = {
+    AccessResult.NOT_ROBOTS_TXT: (
+        "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such as that "
+        "of a login or an error (status %(status)s, %(url)s). All requests to the site are "
+        "allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'."
+    ),
+    AccessResult.CHALLENGE: (
+        "%(origin)s has a challenge for browsers instead of its robots.txt (status %(status)s, "
+        "%(url)s). All requests to the site are allowed, but probably get the same challenge. Ask "
+        "the owner of the site to let your crawler read robots.txt."
+    ),
+    AccessResult.REFUSED: (
+        "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All requests to "
+        "the site are allowed (RFC 9309 §2.3.1.3). To change that, set REP_DISALLOW_STATUSES."
+    ),
+}
+"""What is logged of answers that are neither a robots.txt nor a 404."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -278,12 +297,6 @@ class PolicyCache:
             return None
         return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
 
-    def has_conditions(self, origin: Origin) -> bool:
-        """Whether more than a verdict is needed before a request may start, beside a pace."""
-        is_waiting = self._settings.unreachable == "wait" and origin.state is State.UNREACHABLE
-        rules = self.local_rules
-        return is_waiting or (rules is not None and rules.find(origin.key) is not None)
-
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
         if self.local_rules is None:
@@ -357,7 +370,7 @@ class PolicyCache:
         if origin.content is None:
             if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
                 return READY
-            seconds = self.seconds_to_attempt(origin)
+            seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
         if origin.has_pacing and self._settings.obey_rate_limits:
             seconds = origin.seconds_until_visit_time(self._clock.time())
@@ -393,15 +406,13 @@ class PolicyCache:
             self._recent.popitem(last=False)
         return len(self._recent)
 
-    def seconds_to_attempt(self, origin: Origin, request: Request | None = None) -> float | None:
+    def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
 
         None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
         unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
         if self._settings.unreachable != "wait":
-            return None
-        if request is not None and self._excepts(origin.key, request.url):
             return None
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
         if seconds is None:
@@ -482,16 +493,12 @@ class PolicyCache:
         origin is used, even if the next one is due or in progress.
         """
         known = self._files.find(key)
-        if known is not None and self._excepts(key, request.url) and self._is_outage(known):
+        is_excepted = self._excepts(key, request.url)
+        if known is not None and is_excepted and self._is_outage(known):
             return known
-        return self.get_or_fetch(key, request)
-
-    def record_drop(self, origin: Origin) -> None:
-        """Count a request that is dropped because it may not wait for an unreachable origin any
-        longer.
-        """
-        if self._settings.unreachable == "wait" and self._is_outage(origin):
-            self._stats.inc_value("robotstxt/wait_limit_count")
+        origin = self.get_or_fetch(key, request)
+        has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
+        return None if has_to_wait and not is_excepted else origin
 
     def _excepts(self, key: str, url: str) -> bool:
         """Whether a URL is allowed, whatever the robots.txt says."""
@@ -734,31 +741,12 @@ class PolicyCache:
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""
-        values = {"origin": file.key, "status": file.status, "url": file.url}
-        extra = {"spider": self._crawler.spider}
-        if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
-            logger.warning(
-                "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
-                "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
-                "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
-                values,
-                extra=extra,
-            )
-        elif file.unavailable is AccessResult.CHALLENGE:
-            logger.warning(
-                "%(origin)s has a challenge for browsers instead of its robots.txt (status "
-                "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
-                "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
-                values,
-                extra=extra,
-            )
-        elif file.unavailable is AccessResult.REFUSED:
-            logger.info(
-                "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
-                "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
-                "REP_DISALLOW_STATUSES.",
-                values,
-                extra=extra,
+        if file.unavailable in _OTHER_ANSWERS:
+            logger.log(
+                logging.INFO if file.unavailable is AccessResult.REFUSED else logging.WARNING,
+                _OTHER_ANSWERS[file.unavailable],
+                {"origin": file.key, "status": file.status, "url": file.url},
+                extra={"spider": self._crawler.spider},
             )
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
