@@ -8,7 +8,6 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,24 +69,6 @@ fewer."""
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
 _ANSWERED = (State.UNAVAILABLE, State.UNREACHABLE)
-
-_OTHER_ANSWERS = {
-    AccessResult.NOT_ROBOTS_TXT: (
-        "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such as that "
-        "of a login or an error (status %(status)s, %(url)s). All requests to the site are "
-        "allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'."
-    ),
-    AccessResult.CHALLENGE: (
-        "%(origin)s has a challenge for browsers instead of its robots.txt (status %(status)s, "
-        "%(url)s). All requests to the site are allowed, but probably get the same challenge. Ask "
-        "the owner of the site to let your crawler read robots.txt."
-    ),
-    AccessResult.REFUSED: (
-        "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All requests to "
-        "the site are allowed (RFC 9309 §2.3.1.3). To change that, set REP_DISALLOW_STATUSES."
-    ),
-}
-"""What is logged of answers that are neither a robots.txt nor a 404."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -741,12 +722,31 @@ class PolicyCache:
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""
-        if file.unavailable in _OTHER_ANSWERS:
-            logger.log(
-                logging.INFO if file.unavailable is AccessResult.REFUSED else logging.WARNING,
-                _OTHER_ANSWERS[file.unavailable],
-                {"origin": file.key, "status": file.status, "url": file.url},
-                extra={"spider": self._crawler.spider},
+        values = {"origin": file.key, "status": file.status, "url": file.url}
+        extra = {"spider": self._crawler.spider}
+        if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
+            logger.warning(
+                "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
+                "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
+                "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
+                values,
+                extra=extra,
+            )
+        elif file.unavailable is AccessResult.CHALLENGE:
+            logger.warning(
+                "%(origin)s has a challenge for browsers instead of its robots.txt (status "
+                "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
+                "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
+                values,
+                extra=extra,
+            )
+        elif file.unavailable is AccessResult.REFUSED:
+            logger.info(
+                "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
+                "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
+                "REP_DISALLOW_STATUSES.",
+                values,
+                extra=extra,
             )
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
