@@ -477,7 +477,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
-        if not self.frontier.has_queues:
+        if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
                 "requests wait in the downloader, at most %(most)d in addition to "

@@ -519,7 +519,8 @@ class PolicyCache:
             self.frontier.close()
         else:
             self.frontier.collect_ended()
-            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not self.frontier.has_requests
+            has_requests = any(map(len, self.frontier.queues))
+            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not has_requests
             self._idle_polls = self._idle_polls + 1 if is_over else 0
             if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
                 # Those for which no request waits would keep the crawl open.
