@@ -116,9 +116,6 @@ class Code(Enum):
     AI_TRAINING_FIELD = "R607", _ERROR
 
 
-_BY_NAME = {code.short_name: code for code in Code}
-
-
 def codes_of(names: Iterable[str]) -> frozenset[Code]:
     """Return the codes that are named: by code, by the beginning of a code, or by short name.
 
@@ -131,17 +128,18 @@ def codes_of(names: Iterable[str]) -> frozenset[Code]:
         raise TypeError("the codes must be a list or another collection of str, not a str")
     found: set[Code] = set()
     for name in names:
-        written = name.strip()
-        if written.lower() in _BY_NAME:
-            found.add(_BY_NAME[written.lower()])
-            continue
-        matching = [code for code in Code if written and code.code.startswith(written.upper())]
+        beginning, short_name = name.strip().upper(), name.strip().lower()
+        matching = {
+            code
+            for code in Code
+            if short_name and (code.short_name == short_name or code.code.startswith(beginning))
+        }
         if not matching:
             raise ValueError(
                 f"{name!r} is not a code of a finding: write a code such as R202, the beginning of "
                 "codes such as R2, or a name such as missing-colon"
             )
-        found.update(matching)
+        found |= matching
     return frozenset(found)
 
 
