@@ -10,9 +10,9 @@ a final ``$`` is the end of the path. Each piece between two stars is searched f
 before it ends, so each star skips as little as possible. If that fails, a star that skips more
 fails too.
 
-A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. To limit the time, all
-comparisons of a path share a number of steps, each of about 0.1 microseconds. If no steps are left,
-the caller assumes the answer that disallows more.
+A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. So all comparisons of a
+path share a number of steps, each of about 0.1 microseconds. If no steps are left, the caller
+assumes the answer that disallows more.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ _STARS = re.compile(r"\*\*+")
 
 TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
-
-_PatternsByKey: TypeAlias = dict[str, list[int]]
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
 """Length times -1, whether it disallows, position, pattern. The smallest of these tuples wins."""
@@ -298,8 +296,8 @@ class PatternIndex:
         self._size = len(patterns)
         self._patterns = patterns
         self._exact: dict[str, int] = {}
-        self._by_key: _PatternsByKey = {}
-        by_key = self._by_key
+        by_key: dict[str, list[int]] = {}
+        self._by_key = by_key
         wildcards = 0
         for number in numbers:
             pattern = patterns[number]
@@ -315,14 +313,10 @@ class PatternIndex:
                 stem = stem.rstrip("*")
             if "*" in stem:
                 wildcards += 1
-                key = _key(stem, by_key)
-                by_key.setdefault(key, []).append(number)
+                by_key.setdefault(_key(stem, by_key), []).append(number)
             else:
                 prefixes.setdefault(stem, number)
         self._is_counted = wildcards > _MAX_UNCOUNTED_PATTERNS
-        self._link(prefixes)
-
-    def _link(self, prefixes: dict[str, int]) -> None:
         self._prefixes = tuple(sorted(prefixes))
         # For each prefix: the longest other prefix with which it begins, and the best index of all
         # prefixes with which it begins. All of them match the paths that it matches.
@@ -341,7 +335,7 @@ class PatternIndex:
         self._best = tuple(best)
 
 
-def _key(stem: str, by_key: _PatternsByKey) -> str:
+def _key(stem: str, by_key: dict[str, list[int]]) -> str:
     """Return a piece of every path that a pattern matches: a long one, which few patterns share."""
     head, *parts = stem.split("*", _MAX_KEY_CANDIDATES)[:_MAX_KEY_CANDIDATES]
     key = _end(max(parts, key=len))
@@ -362,9 +356,15 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
         # Rules with the same pattern are one rule, with the length of the longer spelling. Allow
         # wins (RFC 9309 §2.2.2).
         other = ranked[pattern]
-        _, disallow, position, _ = min(rule, other, key=lambda one: (one[1], one[0], one[2]))
+        _, disallow, position, _ = min(rule, other, key=_precedence)
         rule = (min(rule[0], other[0]), disallow, position, pattern)
     ranked[pattern] = rule
+
+
+def _precedence(rule: RankedRule) -> tuple[bool, int, int]:
+    """Return what decides between rules with the same pattern, of which the smallest wins."""
+    length, disallow, position, _ = rule
+    return disallow, length, position
 
 
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
@@ -377,21 +377,11 @@ class GroupMatcher:
     the few rules of the text that may match it. The second path builds an index.
     """
 
-    __slots__ = (
-        "_agent",
-        "_asked",
-        "_positions",
-        "_strict",
-        "_text",
-        "allows",
-        "index",
-        "verdicts",
-    )
+    __slots__ = ("_agent", "_asked", "_positions", "_text", "allows", "index", "verdicts")
 
-    def __init__(self, agent: str | None, text: GroupText, *, strict: bool) -> None:
+    def __init__(self, agent: str | None, text: GroupText) -> None:
         self._agent = agent
         self._text = text
-        self._strict = strict
         self._asked = False
         self.index: PatternIndex | None = None
         """Numbers the rules, the best first. None until the second path."""
@@ -407,7 +397,7 @@ class GroupMatcher:
             return _ROBOTS_TXT_VERDICT
         if not self._asked:
             self._asked = True
-            rules = list(islice(self._rules_for(path), _MAX_RULES_WITHOUT_INDEX))
+            rules = list(islice(self._text.rules(path.encode()), _MAX_RULES_WITHOUT_INDEX))
             few = len(rules) < _MAX_RULES_WITHOUT_INDEX
             verdict = self._only_verdict(path, rules) if few else None
             if verdict is not None:
@@ -426,12 +416,12 @@ class GroupMatcher:
         """
         if path == ROBOTS_TXT:
             return ()
-        rules = list(self._rules_for(path))
+        rules = list(self._text.rules(path.encode()))
         same: dict[str, list[RankedRule]] = {}
         for rule in rules:
-            for one in rank([rule], strict=self._strict):
+            for one in rank([rule], strict=self._text.strict):
                 same.setdefault(one[3], []).append(one)
-        patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._strict)]
+        patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._text.strict)]
         positions: dict[int, None] = {}
         for number in matching(patterns, path):
             if number == TOO_COMPLEX:
@@ -441,14 +431,14 @@ class GroupMatcher:
                     return (deciding,)
             else:
                 # Allow wins, then the longer one, then the first: as in `rank`.
-                equal = sorted(same[patterns[number]], key=lambda one: (one[1], one[0], one[2]))
+                equal = sorted(same[patterns[number]], key=_precedence)
                 positions.update((position, None) for _, _, position, _ in equal)
         line_of = line_numbers(self._text.text)
-        return tuple(self._rule_at(position, line_of(position)) for position in positions)
+        return tuple(self._text.rule_at(position, line_of(position)) for position in positions)
 
     def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:
         """Return the verdict by a few rules; None if the comparison takes too many steps."""
-        ranked = rank(rules, strict=self._strict)
+        ranked = rank(rules, strict=self._text.strict)
         number = next(matching((pattern for _, _, _, pattern in ranked), path), len(ranked))
         if number == TOO_COMPLEX:
             return None  # The index may skip the rules that take so many steps.
@@ -457,7 +447,7 @@ class GroupMatcher:
         return self._decided_by(ranked[number][2])
 
     def _build_index(self) -> PatternIndex:
-        ranked = rank(self._text.rules(), strict=self._strict)
+        ranked = rank(self._text.rules(), strict=self._text.strict)
         self.allows = (*(not disallow for _, disallow, _, _ in ranked), True, False)
         self.index = PatternIndex([pattern for _, _, _, pattern in ranked], self.allows)
         self._positions = array("I", [position for _, _, position, _ in ranked])
@@ -465,15 +455,8 @@ class GroupMatcher:
         self.verdicts = [*[None] * len(ranked), self._undecided(ranked), too_complex]
         return self.index
 
-    def _rules_for(self, path: str) -> Iterable[RawRule]:
-        return self._text.rules(path.encode("ascii"))
-
-    def _rule_at(self, position: int, line: int) -> Rule:
-        allow, value, _ = self._text.rule_at(position)
-        return Rule.of(value, line, allow=allow)
-
     def _decided_by(self, position: int) -> Verdict:
-        rule = self._rule_at(position, line_number(self._text.text, position))
+        rule = self._text.rule_at(position, line_number(self._text.text, position))
         return Verdict(rule.allow, Reason.RULES, rule, self._agent)
 
     def _undecided(self, ranked: list[RankedRule]) -> Verdict:

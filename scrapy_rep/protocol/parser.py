@@ -25,14 +25,7 @@ from .verdict import Rule
 USER_AGENT = b"user-agent"
 RULE_FIELDS = (b"allow", b"disallow")
 GROUP_FIELDS = frozenset(
-    [
-        b"crawl-delay",
-        b"request-rate",
-        b"visit-time",
-        b"content-signal",
-        b"content-usage",
-        b"license",
-    ]
+    b"crawl-delay request-rate visit-time content-signal content-usage license".split()
 )
 """The other records that are for the crawlers that the user-agent lines above them name. They end a
 run of user-agent lines, but only for themselves: a Crawl-delay below each of two user-agent lines
@@ -91,7 +84,7 @@ class GroupText(NamedTuple):
     text: bytes
     spans: list[int]
     """The start and the end of each piece, in turn. A group may consist of several pieces."""
-    dialect: Dialect
+    strict: bool
 
     def rules(self, path: bytes | None = None) -> Iterator[RawRule]:
         """Yield the rules with a value, in the order of the file.
@@ -102,22 +95,23 @@ class GroupText(NamedTuple):
         # A rule that stands for a directory matches only paths that end in a slash.
         directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
-            for match in self.dialect.rule.finditer(self.text, start, end):
+            for match in self._rule.finditer(self.text, start, end):
                 plain = match[2]
                 if path is None or path.startswith(plain) or (directory and b"/index.htm" in plain):
-                    rule = self._rule(match)
-                    if rule[1]:
-                        yield rule
+                    position, value = match.start(), match[1].rstrip(WHITE_SPACE)
+                    if value:
+                        yield self.text[position + 1] in b"Aa", value, position
 
-    def rule_at(self, position: int) -> RawRule:
-        """Return the rule whose line begins at a position."""
-        match = self.dialect.rule.match(self.text, position)
+    def rule_at(self, position: int, line: int) -> Rule:
+        """Return the rule of the line with this number, which begins at a position."""
+        match = self._rule.match(self.text, position)
         assert match is not None
-        return self._rule(match)
+        allow = self.text[position + 1] in b"Aa"
+        return Rule.of(match[1].rstrip(WHITE_SPACE), line, allow=allow)
 
-    def _rule(self, match: re.Match[bytes]) -> RawRule:
-        start = match.start()
-        return self.text[start + 1] in b"Aa", match[1].rstrip(WHITE_SPACE), start
+    @property
+    def _rule(self) -> re.Pattern[bytes]:
+        return (STRICT if self.strict else LENIENT).rule
 
 
 def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:

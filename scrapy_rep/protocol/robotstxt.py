@@ -17,7 +17,7 @@ from .access import (
 from .agents import WILDCARD_AGENT, product_tokens
 from .lines import SIZE_LIMIT, begins_as_markup, decoded, read, require_bytes
 from .matcher import GroupMatcher, PatternIndex
-from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records, records
+from .parser import Group, GroupText, groups, list_groups, list_records, records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .records import (
@@ -517,8 +517,8 @@ class RobotsTxt:
         matcher = self._matchers.get(token)
         if matcher is None:
             spans = self._spans[token.encode()] if token else []
-            text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
-            matcher = self._matchers[token] = GroupMatcher(token, text, strict=self._strict)
+            text = GroupText(self._text, spans, self._strict)
+            matcher = self._matchers[token] = GroupMatcher(token, text)
         return matcher
 
     def _token(self, tokens: tuple[str, ...]) -> str | None:

@@ -17,7 +17,7 @@ from scrapy_rep.protocol.matcher import (
     matches,
     matching,
 )
-from scrapy_rep.protocol.parser import LENIENT, GroupText, groups
+from scrapy_rep.protocol.parser import GroupText, groups
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
@@ -142,7 +142,7 @@ def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
 def group_of(rules: str) -> GroupMatcher:
     text = read(f"User-agent: a\n{rules}".encode())
     spans = groups(text, strict=False)[b"a"]
-    return GroupMatcher("a", GroupText(text, spans, LENIENT), strict=False)
+    return GroupMatcher("a", GroupText(text, spans, strict=False))
 
 
 MANY = "\n".join(f"Disallow: /{number}" for number in range(200))
