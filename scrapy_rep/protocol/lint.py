@@ -53,9 +53,9 @@ from .robotstxt import RobotsTxt, other_page
 from .usage import (
     POLICY_PREFIX,
     POLICY_TOKENS,
-    has_readable_signals,
-    has_readable_usage,
-    has_usage_names,
+    has_other_label,
+    has_unreadable_signal,
+    has_unreadable_usage,
 )
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
@@ -763,7 +763,7 @@ CHECKS = {
     CONTENT_SIGNAL.field: [
         Check(
             Code.UNREADABLE_SIGNAL,
-            lambda value: not has_readable_signals(value),
+            has_unreadable_signal,
             "a part of content-signal {value} is not defined and is skipped",
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
         ),
@@ -771,13 +771,13 @@ CHECKS = {
     CONTENT_USAGE.field: [
         Check(
             Code.UNREADABLE_USAGE,
-            lambda value: not has_readable_usage(value),
+            has_unreadable_usage,
             "content-usage {value}, or a value in it, cannot be read and states nothing",
             "write an optional path and then a list such as 'train-ai=n, search=y'",
         ),
         Check(
             Code.OTHER_LABEL,
-            lambda value: not has_usage_names(value),
+            has_other_label,
             "content-usage {value} has a label of an earlier draft or of content-signal, which "
             "states nothing",
             "write train-ai, ai-use or search",
