@@ -235,7 +235,7 @@ class RecordValues:
 
     __slots__ = ("_combined", "_written")
 
-    def __init__(self, written: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(self, written: Iterable[tuple[bytes, bytes]]) -> None:
         self._written: dict[bytes, list[bytes]] = {}
         for field, value in written:
             self._written.setdefault(field, []).append(value)
@@ -251,28 +251,19 @@ class RecordValues:
         return combined
 
 
-_NO_VALUES = RecordValues()
-
-
 class Records:
     """All records of one file."""
 
-    __slots__ = ("_groups", "_runs", "_url", "file", "has_pacing", "has_usage")
+    __slots__ = ("_groups", "_runs", "_url", "fields", "file")
 
     def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
         self._url = url
         self._runs: dict[bytes, list[_Run]] = {}
         self._groups: dict[bytes, RecordValues] = {}
-        file: _Run = []
-        fields: set[bytes] = set()
-        if _ANY(text):
-            self._read(text, file, fields, strict=strict)
-        self.file = RecordValues(file)
+        self.fields: set[bytes] = set()
+        """The fields of `RECORD_TYPES` that the file has, with a readable value or not."""
+        self.file = RecordValues(self._read(text, strict=strict) if _ANY(text) else ())
         """The records for all crawlers."""
-        self.has_pacing = any(row.field in fields for row in PACING)
-        """Whether the file has a record of `PACING`, readable or not."""
-        self.has_usage = any(row.field in fields for row in USAGE)
-        """Whether the file has a record of `USAGE`, readable or not."""
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -286,22 +277,21 @@ class Records:
 
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""
-        if token not in self._runs:
-            return _NO_VALUES
-        group = self._groups.get(token)
-        if group is None:
-            written = (record for run in self._runs[token] for record in run)
-            group = self._groups[token] = RecordValues(written)
-        return group
+        if token not in self._groups:
+            written = (record for run in self._runs.get(token, ()) for record in run)
+            self._groups[token] = RecordValues(written)
+        return self._groups[token]
 
-    def _read(self, text: bytes, file: _Run, fields: set[bytes], *, strict: bool) -> None:
+    def _read(self, text: bytes, *, strict: bool) -> _Run:
+        """Note the records of groups, and return those for all crawlers."""
+        file: _Run = []
         agents: list[bytes] | None = None
         run: _Run = []
         ends = {*RULE_FIELDS, *GROUP_FIELDS}
         for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
             if field not in _FIELDS:
                 continue
-            fields.add(field)
+            self.fields.add(field)
             if field not in GROUP_FIELDS or (tokens is None and field in HELD_ABOVE):
                 file.append((field, value))
             elif tokens is not None:
@@ -310,6 +300,7 @@ class Records:
                     for token in dict.fromkeys(tokens):
                         self._runs.setdefault(token, []).append(run)
                 run.append((field, value))
+        return file
 
     def _resolved(self, references: Iterable[str]) -> tuple[str, ...]:
         found = (resolve(reference, self._url) for reference in references)
@@ -354,17 +345,13 @@ class Pacing(NamedTuple):
 
 
 def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
-    """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
-
-    The text has at most `MAX_NAMED_RATES` rates.
-    """
-    return pace_text(
-        robots.crawl_delay(agents), robots.request_rates(agents), robots.visit_time(agents)
-    )
+    """Return the pace for the crawler with these product tokens as text, or "" without one."""
+    rates = robots.request_rates(agents)
+    return pace_text(robots.crawl_delay(agents), rates, robots.visit_time(agents))
 
 
 def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTime | None) -> str:
-    """Return a pace as text, as `describe` does."""
+    """Return a pace as text, with at most `MAX_NAMED_RATES` rates."""
     parts = []
     if delay:
         parts.append(f"Crawl-delay: {delay:g}")
@@ -399,8 +386,7 @@ class ParameterCleaner:
         clean-param = name *("&" name) [1*WS path]
 
     A name is case-sensitive. The record applies to pages that begin with the path, in which ``*``
-    is any run of bytes: "the * character is always implicitly appended to the end of the prefix".
-    Without a path the record applies to all pages
+    is any run of bytes: "the * character is always implicitly appended to the end of the prefix"
     (https://yandex.com/support/webmaster/en/robot-workings/clean-param).
     """
 

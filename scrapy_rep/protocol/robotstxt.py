@@ -27,7 +27,9 @@ from .records import (
     CRAWL_DELAY,
     HOST,
     KNOWN_FIELDS,
+    PACING,
     REQUEST_RATE,
+    USAGE,
     VISIT_TIME,
     CleanParam,
     ParameterCleaner,
@@ -308,7 +310,7 @@ class RobotsTxt:
     @property
     def has_pacing(self) -> bool:
         """Whether the file has any Crawl-delay, Request-rate or Visit-time."""
-        return self._extensions.has_pacing
+        return any(row.field in self._extensions.fields for row in PACING)
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         r"""Return the Crawl-delay of the crawler's group in seconds, or None.
@@ -395,7 +397,8 @@ class RobotsTxt:
     @property
     def has_usage(self) -> bool:
         """Whether the file has any Content-Signal, Content-Usage or policy token."""
-        return self._extensions.has_usage or any(
+        fields = self._extensions.fields
+        return any(row.field in fields for row in USAGE) or any(
             token.encode() in self._spans for token in POLICY_TOKENS
         )
 
