@@ -301,17 +301,12 @@ def _decode(text: str) -> str:
         end = match.end()
         piece = _STEP_1[match[0]]
         before = (before + between)[-2:]
-        if piece in hexdigits and _completes(before, piece, text[end : end + 1]):
+        # A digit may complete a broken escape around it.
+        if piece in hexdigits and _ESCAPE.search(before + piece + text[end : end + 1]):
             piece = match[0].upper()
         before = (before + piece)[-2:]
         pieces += (between, piece)
     return "".join([*pieces, text[end:]])
-
-
-def _completes(before: str, digit: str, after: str) -> bool:
-    """Return whether a digit would complete a broken escape around it."""
-    around = before[-2:] + digit + after
-    return _ESCAPE.search(around) is not None
 
 
 _STEP_1 = {
