@@ -55,10 +55,8 @@ def utf_8_mark(text: bytes) -> bytes:
 
     It is empty if there is none.
     """
-    known = 0
-    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
-        known += 1
-    return text[:known]
+    marks = BOM_UTF8, BOM_UTF8[:2], BOM_UTF8[:1], b""
+    return next(mark for mark in marks if text.startswith(mark))
 
 
 def require_bytes(body: object) -> None:

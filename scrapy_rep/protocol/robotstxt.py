@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from .access import (
+    REASONS,
     REDIRECT_STATUSES,
     REFUSAL_STATUSES,
     AccessResult,
@@ -49,15 +50,6 @@ _State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | No
 
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or a sequence of these in order of preference."""
-
-REASONS = {
-    AccessResult.UNAVAILABLE: Reason.UNAVAILABLE,
-    AccessResult.DISALLOWED: Reason.DISALLOWED_STATUS,
-    AccessResult.NOT_ROBOTS_TXT: Reason.NOT_ROBOTS_TXT,
-    AccessResult.REFUSED: Reason.REFUSED,
-    AccessResult.CHALLENGE: Reason.CHALLENGE,
-}
-"""The reason of a verdict if there are no rules, although the server has answered."""
 
 _MAX_USER_AGENTS = 64
 """Values of user agents that are kept with their index. A crawl has one or a few."""
