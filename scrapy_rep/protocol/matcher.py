@@ -186,20 +186,18 @@ class PatternIndex:
 
     The literal prefixes are in the order of their text. For each there is the place of the longest
     other prefix with which it begins (-1: there is none), and the best index among all of these.
-
-    >>> list(zip(index._prefixes, index._shorter, index._best))
-    [('/private/', -1, 1), ('/private/press/', 0, 0)]
-
     Literal paths that end in ``$`` are in a table, and patterns with wildcards in another one, by a
     key: a piece that occurs in every path that the pattern matches.
 
+    >>> list(zip(index._prefixes, index._shorter, index._best))
+    [('/private/', -1, 1), ('/private/press/', 0, 0)]
     >>> index._exact, index._by_key
     ({'/search': 2}, {'.gif': [3]})
 
     For the path /private/logo.gif, bisection finds ``/private/``, the last prefix that does not
-    sort behind the path. The path begins with it, so index 1 is the best so far. The key ``.gif``
-    occurs in the path, but index 3 is not better than 1, so its pattern is not compared. For the
-    path /public/logo.gif it is. If no pattern matches, the answer is their number.
+    sort behind the path, so index 1 is the best so far. The key ``.gif`` occurs in the path, but
+    index 3 is not better than 1, so its pattern is not compared. For the path /public/logo.gif it
+    is. If no pattern matches, the answer is their number.
 
     >>> [index.first(path) for path in ("/private/logo.gif", "/public/logo.gif", "/about")]
     [1, 3, 4]

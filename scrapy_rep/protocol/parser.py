@@ -277,37 +277,28 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 #   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
 #   OCTET     = any byte but WS, LF, "#" and ":"
 #   WS        = SP / HTAB / VT / FF
-_WS = rb"[\x20\t\v\f]"
-_OCTET = rb"[^\x20\t\v\f\n\#:]"
-
+_STRICT_NAME = rb"%(names)b %(WS)b* :"
+_LENIENT_NAME = rb"""
+    %(names)b [^:\n\#]* :
+  | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
+"""
+# The lookahead at the first letter skips most other lines.
+_LINE = rb"\n (?= [%%(letters)b] ) (?i: %b ) %%(WS)b* %%(value)b"
 # value = *OCTET, of which the first are those that stand for themselves in every URL
 _VALUE = rb"( ( [A-Za-z0-9\-._~!&()+,/:;=@]* ) [^\n\#]* )"
 
 
-def _strict_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    return _line(rb"%(names)b %(WS)b* :" % {b"names": _any_of(fields), b"WS": _WS}, fields, value)
-
-
-def _lenient_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    prefixes = [prefix for field in fields for prefix in PREFIXES[field]]
-    name = rb"""
-        %(prefixes)b [^:\n\#]* :
-      | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
-    """ % {
-        b"prefixes": _any_of(prefixes),
-        b"words": _any_of([prefix for prefix in prefixes if b" " not in prefix]),
-        b"OCTET": _OCTET,
-        b"WS": _WS,
+def _line(fields: Sequence[bytes], value: bytes, *, strict: bool) -> re.Pattern[bytes]:
+    names = fields if strict else [prefix for field in fields for prefix in PREFIXES[field]]
+    parts = {
+        b"letters": b"".join(field[:1].upper() + field[:1] for field in fields),
+        b"names": _any_of(names),
+        b"words": _any_of(name for name in names if b" " not in name),
+        b"value": value,
+        b"OCTET": rb"[^\x20\t\v\f\n\#:]",
+        b"WS": rb"[\x20\t\v\f]",
     }
-    return _line(name, fields, value)
-
-
-def _line(name: bytes, fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    # The lookahead at the first letter skips most other lines.
-    letters = b"".join(field[:1].upper() + field[:1] for field in fields)
-    expression = rb"\n (?= [%(letters)b] ) (?i: %(name)b ) %(WS)b* %(value)b"
-    parts = {b"letters": letters, b"name": name, b"WS": _WS, b"value": value}
-    return re.compile(expression % parts, re.VERBOSE)
+    return re.compile(_LINE % (_STRICT_NAME if strict else _LENIENT_NAME) % parts, re.VERBOSE)
 
 
 def _any_of(names: Iterable[bytes]) -> bytes:
@@ -315,6 +306,8 @@ def _any_of(names: Iterable[bytes]) -> bytes:
 
 
 LENIENT, STRICT = (
-    Dialect(line((USER_AGENT,), LINE_TOKEN), line(RULE_FIELDS, _VALUE))
-    for line in (_lenient_line, _strict_line)
+    Dialect(
+        _line((USER_AGENT,), LINE_TOKEN, strict=strict), _line(RULE_FIELDS, _VALUE, strict=strict)
+    )
+    for strict in (False, True)
 )

@@ -10,9 +10,8 @@ URLs and patterns become ASCII text, which is compared byte by byte:
 
 Nearly all URLs of a crawl are in this form already. One regular expression checks this.
 
-Handlers change URLs before they send them. The server then answers another path than that of the
-request, for which a robots.txt may have another rule. So a request is allowed only if each of
-these paths is also allowed. The forms are those of Scrapy's own handlers and of browsers:
+Handlers change URLs before they send them. So a request is allowed only if each path that a server
+may receive is also allowed. The forms are those of Scrapy's own handlers and of browsers:
 
 =================  ==================================================================
 HTTP/1.1           drops an empty ``;`` or ``?`` and white space at the end, repeats a

@@ -101,19 +101,13 @@ _SIGNAL_PATH = re.compile(
 )
 _SIGNAL_VALUES = {"yes": True, "no": False}
 
-# Content-Usage is a dictionary of RFC 9651 (§3.2). Its grammar, with the numbers of its sections:
+# Content-Usage is a dictionary of RFC 9651 (§3.2). The expressions have the names of its grammar.
+# What has a "." behind it is no sf-integer, but an sf-decimal.
 #
-#   sf-dictionary  = dict-member *( OWS "," OWS dict-member )                                3.2
-#   dict-member    = member-key ( parameters / "=" ( sf-item / inner-list ) )                3.2
-#   inner-list     = "(" *SP [ sf-item *( 1*SP sf-item ) *SP ] ")" parameters                3.1.1
-#   parameters     = *( ";" *SP parameter )     parameter = key [ "=" bare-item ]            3.1.2
-#   key            = ( lcalpha / "*" ) *( lcalpha / DIGIT / "_" / "-" / "." / "*" )          3.1.2
-#   sf-item        = bare-item parameters                                                    3.3
-#   bare-item      = sf-integer / sf-decimal / sf-string / sf-token / sf-binary / sf-boolean
-#                  / sf-date / sf-displaystring                                              3.3
-_KEY = r"[a-z*][a-z0-9_\-.*]*"
+#   sf-dictionary = dict-member *( OWS "," OWS dict-member )
+_KEY = r"[a-z*][a-z0-9_\-.*]*"  # §3.1.2
 _STRING = r'" (?: [\x20!\#-\[\]-~] | \\ ["\\] )* "'
-_BARE_ITEM = rf"""(?:
+_BARE_ITEM = rf"""(?:                                       # §3.3
     -? [0-9]{{1,12}} \. [0-9]{{1,3}} (?![0-9])               # sf-decimal
   | @? -? [0-9]{{1,15}} (?![0-9.])                           # sf-integer, sf-date
   | {_STRING}                                               # sf-string
@@ -122,16 +116,11 @@ _BARE_ITEM = rf"""(?:
   | \? [01]                                                 # sf-boolean
   | % " (?: [\x20!\#$&-~] | % [0-9a-f]{{2}} )* "            # sf-displaystring
 )"""
-_PARAMETERS = rf"(?: ; [ ]* {_KEY} (?: = {_BARE_ITEM} )? )*"
-_ITEM = rf"{_BARE_ITEM} {_PARAMETERS}"
-_INNER_LIST = rf"\( [ ]* (?: {_ITEM} (?: [ ]+ {_ITEM} )* [ ]* )? \)"
-_MEMBER = re.compile(
-    rf"""
-    ( {_KEY} )
-    (?: = (?: ( {_BARE_ITEM} ) | {_INNER_LIST} ) )?
-    {_PARAMETERS}
-    """,
-    re.VERBOSE,
+_PARAMETERS = rf"(?: ; [ ]* {_KEY} (?: = {_BARE_ITEM} )? )*"  # §3.1.2
+_ITEM = rf"{_BARE_ITEM} {_PARAMETERS}"  # §3.3
+_INNER_LIST = rf"\( [ ]* (?: {_ITEM} (?: [ ]+ {_ITEM} )* [ ]* )? \)"  # §3.1.1
+_MEMBER = re.compile(  # §3.2
+    rf"( {_KEY} ) (?: = (?: ( {_BARE_ITEM} ) | {_INNER_LIST} ) )? {_PARAMETERS}", re.VERBOSE
 )
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 _GRANTS = {"y": True, "n": False}
