@@ -36,18 +36,12 @@ from .parser import (
 from .paths import origin_of
 from .printable import printable, quoted
 from .records import (
-    CLEAN_PARAM,
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    CRAWL_DELAY,
     HELD_ABOVE,
     KNOWN_FIELDS,
-    LICENSE,
-    REQUEST_RATE,
-    SITEMAP,
-    VISIT_TIME,
-    RecordType,
+    parse_clean_param,
     parse_delay,
+    parse_request_rate,
+    parse_visit_time,
 )
 from .robotstxt import RobotsTxt, other_page
 from .usage import (
@@ -78,7 +72,7 @@ _MAX_SITEMAPS = 100
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *GROUP_FIELDS} - HELD_ABOVE
-_URL_FIELDS = frozenset([SITEMAP.field, LICENSE.field])
+_URL_FIELDS = frozenset([b"sitemap", b"license"])
 # draft-canel-robots-ai-control-00
 _AI_TRAINING_FIELDS = frozenset([b"allowaitraining", b"disallowaitraining"])
 _SPELLINGS = frozenset([*TYPOS, *(prefix for known in PREFIXES.values() for prefix in known)])
@@ -663,14 +657,13 @@ class Check(NamedTuple):
     advice: str
 
 
-def _unreadable(row: RecordType[Any, Any], expected: str) -> Check:
-    message = f"{_text(row.field)} {{value}} cannot be read and is ignored"
+def _unreadable(name: str, parse: Callable[[bytes], object], expected: str) -> Check:
+    message = f"{name} {{value}} cannot be read and is ignored"
     advice = f"write {expected}"
-    return Check(Code.UNREADABLE_VALUE, lambda value: row.parse(value) is None, message, advice)
+    return Check(Code.UNREADABLE_VALUE, lambda value: parse(value) is None, message, advice)
 
 
-def _urls(row: RecordType[Any, Any], file: str) -> list[Check]:
-    name = _text(row.field)
+def _urls(name: str) -> list[Check]:
     return [
         Check(
             Code.SEVERAL_VALUES,
@@ -682,7 +675,7 @@ def _urls(row: RecordType[Any, Any], file: str) -> list[Check]:
             Code.RELATIVE_URL,
             lambda value: _path_of_url(_text(value)) is None,
             f"the {name} {{value}} is not an absolute URL",
-            f"write its whole URL, such as https://example.com/{file}",
+            f"write its whole URL, such as https://example.com/{name}.xml",
         ),
     ]
 
@@ -744,10 +737,10 @@ CHECKS = {
             "protect it with a password on the server, and remove the line",
         ),
     ],
-    SITEMAP.field: _urls(SITEMAP, "sitemap.xml"),
-    LICENSE.field: _urls(LICENSE, "license.xml"),
-    CRAWL_DELAY.field: [
-        _unreadable(CRAWL_DELAY, "seconds, such as 10 or 0.5"),
+    b"sitemap": _urls("sitemap"),
+    b"license": _urls("license"),
+    b"crawl-delay": [
+        _unreadable("crawl-delay", parse_delay, "seconds, such as 10 or 0.5"),
         Check(
             Code.LONG_DELAY,
             lambda value: (parse_delay(value) or 0) > _MAX_DELAY,
@@ -755,12 +748,18 @@ CHECKS = {
             f"write at most {_MAX_DELAY}, or disallow what crawlers should not fetch",
         ),
     ],
-    REQUEST_RATE.field: [
-        _unreadable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845")
+    b"request-rate": [
+        _unreadable(
+            "request-rate", parse_request_rate, "requests/seconds, such as 1/10 or 1/10m 0600-0845"
+        )
     ],
-    VISIT_TIME.field: [_unreadable(VISIT_TIME, "two times of day in UTC, such as 0600-0845")],
-    CLEAN_PARAM.field: [_unreadable(CLEAN_PARAM, "names, and perhaps a path: ref&sid /shop/")],
-    CONTENT_SIGNAL.field: [
+    b"visit-time": [
+        _unreadable("visit-time", parse_visit_time, "two times of day in UTC, such as 0600-0845")
+    ],
+    b"clean-param": [
+        _unreadable("clean-param", parse_clean_param, "names, and perhaps a path: ref&sid /shop/")
+    ],
+    b"content-signal": [
         Check(
             Code.UNREADABLE_SIGNAL,
             has_unreadable_signal,
@@ -768,7 +767,7 @@ CHECKS = {
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
         ),
     ],
-    CONTENT_USAGE.field: [
+    b"content-usage": [
         Check(
             Code.UNREADABLE_USAGE,
             has_unreadable_usage,
@@ -799,7 +798,7 @@ def _findings_of_groups(source: Source) -> Iterator[Finding]:
         line, field, value = record
         if tokens is not None and tokens is not runs[-1][0]:
             runs.append((tokens, []))
-        if field == SITEMAP.field:
+        if field == b"sitemap":
             sitemaps.append(value)
         elif value and field in RULE_FIELDS:
             runs[-1][1].append((field == b"allow", value, line))

@@ -220,7 +220,7 @@ def list_groups(text: bytes, *, strict: bool) -> list[Group]:
 
 
 def list_records(
-    text: bytes, name: str, token: str | None = None, *, strict: bool
+    text: bytes, name: str, token: bytes | None = None, *, strict: bool
 ) -> Iterator[str]:
     """Yield the values of all records with a name, in the order of the file.
 
@@ -230,17 +230,16 @@ def list_records(
     # Only ASCII letters have a case here, as in a file: str.lower() makes "k" of a Kelvin sign.
     wanted = name.strip().encode("utf-8", "surrogatepass").lower()
     wanted = wanted if strict else field_of(wanted)
-    agent = None if token is None else token.encode()
     ends = {*RULE_FIELDS, *(() if wanted in RULE_FIELDS else (*GROUP_FIELDS, wanted))}
     run: list[bytes] | None = None
     included = False
     for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
         named = included
         if field == USER_AGENT:
-            named = agent in tokens_of_line(value)
+            named = token in tokens_of_line(value)
             included = named or (included and tokens is run)
             run = tokens
-        if field == wanted and (agent is None or named):
+        if field == wanted and (token is None or named):
             yield value.decode("utf-8", "replace")
 
 

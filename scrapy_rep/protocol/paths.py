@@ -178,9 +178,7 @@ def origin_of(url: str) -> str | None:
         parts = urlsplit(url)
         if "\\" in parts.netloc:  # a browser reads it as the end of the host
             return None
-        netloc = parts.netloc.rpartition("@")[2]
-        is_short = len(netloc) <= _MAX_CACHED_LENGTH
-        return (_origin if is_short else _origin.__wrapped__)(parts.scheme, netloc)
+        return _origin(parts.scheme, parts.netloc.rpartition("@")[2])
     except ValueError:  # an invalid IPv6 address or IDN
         return None
 
@@ -201,7 +199,6 @@ def _plain_origin(start: str) -> str | None:
     return _origin(*plain.groups()) if plain else None
 
 
-@lru_cache(maxsize=10_000)
 def _origin(scheme: str, netloc: str) -> str | None:
     scheme = _SCHEMES.get(scheme, "")
     if netloc.startswith("["):

@@ -135,7 +135,7 @@ class RobotsTxt:
         self._text, self._is_cut, self._strict, self._url, self._reason, self._detail = state
         self._spans = groups(self._text, strict=self._strict)
         self._indexed: dict[object, _Indexed] = {}
-        self._matchers: dict[str | None, GroupMatcher] = {}
+        self._matchers: dict[bytes, GroupMatcher] = {}
         self._groups: tuple[Group, ...] | None = None
         self._records: Records | None = None
         self._cleaner: ParameterCleaner | None = None
@@ -294,9 +294,7 @@ class RobotsTxt:
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of a record must be str, not {type(name).__name__}")
-        token = None if user_agent is None else self._token(product_tokens(user_agent))
-        if user_agent is not None and token is None:
-            return ()
+        token = None if user_agent is None else self._token(user_agent)
         return tuple(list_records(self._text, name, token, strict=self._strict))
 
     @property
@@ -407,7 +405,7 @@ class RobotsTxt:
         """
         path = path_of(url)
         named = (token for token in POLICY_TOKENS if token.encode() in self._spans)
-        verdicts = {token: self._matcher_of(token).verdict(path) for token in named}
+        verdicts = {token: self._matcher_of(token.encode()).verdict(path) for token in named}
         return {
             token: verdict
             for token, verdict in verdicts.items()
@@ -456,7 +454,7 @@ class RobotsTxt:
         >>> RobotsTxt(b"License: https://example.com/license.xml").licenses("mybot")
         ('https://example.com/license.xml',)
         """
-        return self._extensions.licenses(self._record_token(user_agent))
+        return self._extensions.licenses(self._token(user_agent))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):
@@ -487,11 +485,7 @@ class RobotsTxt:
         return self._records
 
     def _group_records(self, user_agent: UserAgent) -> RecordValues:
-        return self._extensions.of(self._record_token(user_agent))
-
-    def _record_token(self, user_agent: UserAgent) -> bytes:
-        token = self._token(product_tokens(user_agent))
-        return token.encode() if token else b""
+        return self._extensions.of(self._token(user_agent))
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         matcher = self._matcher(user_agent)
@@ -506,22 +500,22 @@ class RobotsTxt:
         return verdict
 
     def _matcher(self, user_agent: UserAgent) -> GroupMatcher:
-        return self._matcher_of(self._token(product_tokens(user_agent)))
+        return self._matcher_of(self._token(user_agent))
 
-    def _matcher_of(self, token: str | None) -> GroupMatcher:
+    def _matcher_of(self, token: bytes) -> GroupMatcher:
         matcher = self._matchers.get(token)
         if matcher is None:
-            spans = self._spans[token.encode()] if token else []
-            text = GroupText(self._text, spans, self._strict)
-            matcher = self._matchers[token] = GroupMatcher(token, text)
+            text = GroupText(self._text, self._spans.get(token, []), self._strict)
+            matcher = self._matchers[token] = GroupMatcher(token.decode() or None, text)
         return matcher
 
-    def _token(self, tokens: tuple[str, ...]) -> str | None:
-        """Return the first token that a group names, else ``*`` if it has a group.
+    def _token(self, user_agent: UserAgent) -> bytes:
+        """Return the first token that a group names, else ``*``; empty if that has no group either.
 
         RFC 9309 §2.2.1.
         """
-        for token in (*tokens, WILDCARD_AGENT):
-            if token.encode("ascii") in self._spans and not token.startswith(POLICY_PREFIX):
+        for name in (*product_tokens(user_agent), WILDCARD_AGENT):
+            token = name.encode()
+            if token in self._spans and not name.startswith(POLICY_PREFIX):
                 return token
-        return None
+        return b""
