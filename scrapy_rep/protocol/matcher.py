@@ -360,7 +360,7 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
 
 
 def _precedence(rule: RankedRule) -> tuple[bool, int, int]:
-    """Return what decides between rules with the same pattern, of which the smallest wins."""
+    """Return what decides between rules with the same pattern: allow, length, and position."""
     length, disallow, position, _ = rule
     return disallow, length, position
 
@@ -415,23 +415,22 @@ class GroupMatcher:
         if path == ROBOTS_TXT:
             return ()
         rules = list(self._text.rules(path.encode()))
-        same: dict[str, list[RankedRule]] = {}
-        for rule in rules:
-            for one in rank([rule], strict=self._text.strict):
-                same.setdefault(one[3], []).append(one)
         patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._text.strict)]
-        positions: dict[int, None] = {}
-        for number in matching(patterns, path):
-            if number == TOO_COMPLEX:
-                # The index may know the rule that decides: it skips rules that cannot match.
-                deciding = None if positions else self.verdict(path).rule
-                if deciding is not None:
-                    return (deciding,)
-            else:
-                # Allow wins, then the longer one, then the first: as in `rank`.
-                equal = sorted(same[patterns[number]], key=_precedence)
-                positions.update((position, None) for _, _, position, _ in equal)
+        numbers = list(matching(patterns, path))
+        if numbers == [TOO_COMPLEX]:
+            # The index may know the rule that decides: it skips rules that cannot match.
+            deciding = self.verdict(path).rule
+            return () if deciding is None else (deciding,)
+        matched = {patterns[number]: number for number in numbers if number != TOO_COMPLEX}
+        # Of rules with the same pattern the order is that of `rank`.
+        found = sorted(
+            (matched[one[3]], *_precedence(one))
+            for rule in rules
+            for one in rank([rule], strict=self._text.strict)
+            if one[3] in matched
+        )
         line_of = line_numbers(self._text.text)
+        positions = dict.fromkeys(position for *_, position in found)
         return tuple(self._text.rule_at(position, line_of(position)) for position in positions)
 
     def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:

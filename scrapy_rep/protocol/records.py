@@ -55,8 +55,8 @@ _DELAY = re.compile(rb"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 #   requests     = 1*9DIGIT                   period = 1*9DIGIT
 #   unit         = "s" / "m" / "h" / "d"
 #   window       = time ([SP] "-" [SP] / SP) time
-#   time         = 2DIGIT [":" / "."] 2DIGIT
-_TIME = rb"([0-9]{2}[:.]?[0-9]{2})"
+#   time         = 2DIGIT [":" / "."] 2DIGIT     from 0000 to 2400
+_TIME = rb"((?:[01][0-9]|2[0-3])[:.]?[0-5][0-9]|24[:.]?00)"
 _WINDOW = _TIME + rb"(?: ?- ?| )" + _TIME
 _VISIT_TIME = re.compile(_WINDOW)
 _REQUEST_RATE = re.compile(
@@ -130,10 +130,9 @@ def parse_request_rate(value: bytes) -> RequestRate | None:
         return None
     requests, period, unit, start, end = match.groups()
     seconds = int(period) * _SECONDS[unit.lower()]
-    window = _window(start, end) if start else None
-    if not int(requests) or not seconds or (start and window is None):
+    if not int(requests) or not seconds:
         return None
-    return RequestRate(int(requests), seconds, window)
+    return RequestRate(int(requests), seconds, _window(start, end) if start else None)
 
 
 def parse_visit_time(value: bytes) -> VisitTime | None:
@@ -153,11 +152,8 @@ def parse_clean_param(value: bytes) -> CleanParam | None:
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def _window(start: bytes, end: bytes) -> VisitTime | None:
-    minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
-    if max(minutes) > _MINUTES or int(start[-2:]) > 59 or int(end[-2:]) > 59:
-        return None
-    return VisitTime(*minutes)
+def _window(*times: bytes) -> VisitTime:
+    return VisitTime(*(int(time[:2]) * 60 + int(time[-2:]) for time in times))
 
 
 @dataclass(frozen=True, slots=True)
