@@ -102,49 +102,31 @@ class Steps:
         return cls(STEPS + STEPS_PER_OCTET * min(len(path), MAX_COUNTED_OCTETS))
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path. Its pieces are searched once, from left to right."""
-    star = pattern.find("*")
-    if star < 0:
-        return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
-    if star > 0 and not path.startswith(pattern[:star]):
-        return False
-    position = begin = star
-    while star >= 0:
-        begin = star + 1
-        star = pattern.find("*", begin)
-        if star >= 0:
-            position = path.find(pattern[begin:star], position)
-            if position < 0:
-                return False
-            position += star - begin
-    if pattern[-1] != "$":
-        return path.find(pattern[begin:], position) >= 0
-    tail = pattern[begin:-1]
-    return len(path) - len(tail) >= position and path.endswith(tail)
+def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
+    """Return whether a pattern matches a path. Its pieces are searched once, from left to right.
 
-
-def counted_match(pattern: str, path: str, steps: Steps) -> bool:
-    """Return what `matches` returns. It uses up steps for each piece, and the bytes it skips."""
-    steps.left -= 5
-    head, *pieces = pattern.removesuffix("$").split("*")
+    It uses up steps for each piece, and the bytes it skips.
+    """
+    if steps is not None:
+        steps.left -= 5
+    is_ended = pattern[-1] == "$"
+    head, *pieces = (pattern[:-1] if is_ended else pattern).split("*")
     if not pieces:
-        return matches(pattern, path)
+        return path == head if is_ended else path.startswith(head)
     if not path.startswith(head):
         return False
-    tail = pieces.pop() if pattern[-1] == "$" else ""
+    tail = pieces.pop() if is_ended else ""
     position = len(head)
     for piece in pieces:
-        if len(piece) > len(path) - position:
-            return False
         at = path.find(piece, position)
-        # The worst case: CPython compares most of a piece again at each byte.
-        seen = (at if at >= 0 else len(path)) - position
-        steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
+        if steps is not None and len(piece) <= len(path) - position:
+            # The worst case: CPython compares most of a piece again at each byte.
+            seen = (at if at >= 0 else len(path)) - position
+            steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
         if at < 0:
             return False
         position = at + len(piece)
-    return len(path) - len(tail) >= position and path.endswith(tail)
+    return not is_ended or (len(path) - len(tail) >= position and path.endswith(tail))
 
 
 def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
@@ -155,11 +137,11 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
     steps = Steps.of(path)
     encoded = None
     for number, pattern in enumerate(patterns):
-        matched = counted_match(pattern, path, steps)
+        matched = matches(pattern, path, steps)
         if not matched and pattern_has_reserved_query(pattern):
             # RFC 9309 §2.2.2, figure 4: "?baz=https://foo.bar" matches its encoded form.
             encoded = encoded or encode_query(path)
-            matched = counted_match(encode_query(pattern), encoded, steps)
+            matched = matches(encode_query(pattern), encoded, steps)
         if steps.left < 0:
             yield TOO_COMPLEX
             return
@@ -272,7 +254,7 @@ class PatternIndex:
         """Return the first of the patterns with these keys, or `best`. It uses up steps."""
         numbers = sorted(number for key in keys for number in self._by_key[key] if number < best)
         for place, number in enumerate(numbers):
-            if counted_match(self._patterns[number], path, steps):
+            if matches(self._patterns[number], path, steps):
                 return number
             if steps.left < 0:
                 all_allow = self._allows and all(self._allows[rest] for rest in numbers[place:])
