@@ -227,10 +227,9 @@ def lint(
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
 
-    `body` is the body of the response as it came. An empty list means that there is nothing to
-    report. `select` and `ignore` are codes (``R202``), beginnings of codes (``R2``) or names
-    (``missing-colon``). Without `select` every kind of finding is reported. What `ignore` names is
-    not reported.
+    `body` is the body of the response as it came. `select` and `ignore` are codes (``R202``),
+    beginnings of codes (``R2``) or names (``missing-colon``). Without `select` every kind of
+    finding is reported, except those that `ignore` names.
 
     `crawlers` maps the product tokens of known crawlers, in lower case, to how they are written. A
     token that resembles one of them (``GPT-bot``) is reported.
@@ -259,15 +258,13 @@ def lint(
 def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:
     r"""Return a robots.txt with the safe corrections of its findings.
 
-    A correction is safe if it states what a lenient parser reads anyway, so that all crawlers read
-    it; or if it repairs a line that no crawler reads, in the one way its author can have meant, and
-    allows nothing that was disallowed. `unsafe` makes the others as well: see what they change.
-    Comments, line ends, spaces and all other lines keep their bytes.
+    A correction is safe if it states what a lenient parser reads anyway, or if it repairs a line
+    that no crawler reads, in the one way its author can have meant, and allows nothing that was
+    disallowed. `unsafe` makes the others as well. Comments, line ends, spaces and all other lines
+    keep their bytes. To correct a corrected file changes nothing. A file of more than 500 KiB is
+    returned as it is, and so is one that would have more.
 
-    `codes` limits them, as `select` of `lint` does. To correct a corrected file changes nothing. A
-    file of more than 500 KiB is returned as it is, and so is one that would have more. What the
-    body holds never raises. Raises TypeError if the body is not bytes, and ValueError for a code
-    that does not exist.
+    `codes` limits the corrections, as `select` of `lint` does. Raises as `lint` does.
 
     >>> print(fix(b"User-agents: *\nDissallow private # see /private\n").decode(), end="")
     User-agent: *

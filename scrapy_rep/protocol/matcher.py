@@ -157,13 +157,6 @@ def one_star(pattern: str) -> str:
 class PatternIndex:
     """Finds the first pattern that `matching` yields, for many paths and the same patterns.
 
-    Example. The rules of a group, in their order of precedence::
-
-        0  Allow:    /private/press/
-        1  Disallow: /private/
-        2  Disallow: /search$
-        3  Disallow: /*.gif
-
     >>> index = PatternIndex(["/private/press/", "/private/", "/search$", "/*.gif"])
 
     The literal prefixes are in the order of their text. For each there is the place of the longest

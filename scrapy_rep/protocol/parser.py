@@ -128,12 +128,14 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
         # Only allow and disallow end a run of user-agent lines. Other records "MUST NOT
         # interfere with the parsing of explicitly defined records" (RFC 9309 §2.2.4).
         if naming and start > end and rule.search(text, end, start):
-            _note(found, naming, end, start)
+            for token in naming:
+                found.setdefault(token, []).extend((end, start))
             naming = {}
         for token in tokens_of_match(match):
             naming[token] = None
         end = match.end()
-    _note(found, naming, end, len(text))
+    for token in naming:
+        found.setdefault(token, []).extend((end, len(text)))
     return found
 
 
@@ -251,15 +253,6 @@ def _agent_of_line(value: bytes) -> str | None:
         if token == WILDCARD_AGENT or product_tokens(token) == (token,):
             return token
     return None
-
-
-def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, end: int) -> None:
-    for token in tokens:
-        spans = found.get(token)
-        if spans is None:
-            found[token] = [start, end]
-        else:
-            spans += (start, end)
 
 
 # A line of a group begins with the LF before it. In a strict reading:

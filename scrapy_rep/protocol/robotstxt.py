@@ -194,14 +194,11 @@ class RobotsTxt:
 
     @property
     def text(self) -> bytes | None:
-        r"""The file as it was read; None if it is longer than the limit of 500 KiB.
+        """The file as it was read; None if it is longer than the limit of 500 KiB.
 
         Lines end in LF and are not indented, a byte order mark and NUL bytes at the ends of values
         are removed, and UTF-16 is UTF-8. `RobotsTxt` reads it as it read the file: of two marks,
         both stay.
-
-        >>> RobotsTxt(b"User-agent: *\r\n  Disallow: /a").text
-        b'User-agent: *\nDisallow: /a'
         """
         text = self._text[1:]
         if decoded(text) != text:  # it begins with a mark, which would be dropped
@@ -274,11 +271,7 @@ class RobotsTxt:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        r"""The product tokens that the file has groups for, in lower case, each once.
-
-        >>> RobotsTxt(b"User-agent: MyBot/2.1\nDisallow:\nUser-agent: *\nDisallow: /").agents
-        ('mybot', '*')
-        """
+        """The product tokens that the file has groups for, in lower case, each once."""
         return tuple(dict.fromkeys(agent for group in self.groups for agent in group.agents))
 
     def records(self, name: str, user_agent: UserAgent | None = None) -> tuple[str, ...]:
@@ -303,12 +296,9 @@ class RobotsTxt:
         return any(row.field in self._extensions.fields for row in PACING)
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
-        r"""Return the Crawl-delay of the crawler's group in seconds, or None.
+        """Return the Crawl-delay of the crawler's group in seconds, or None.
 
         The last valid one applies: a finite number, zero or more. RFC 9309 does not define it.
-
-        >>> RobotsTxt(b"User-agent: *\nCrawl-delay: 2.5").crawl_delay("mybot")
-        2.5
         """
         return self._group_records(user_agent).get(CRAWL_DELAY)
 
@@ -333,24 +323,18 @@ class RobotsTxt:
         return self._group_records(user_agent).get(REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> VisitTime | None:
-        r"""Return the last valid Visit-time of the crawler's group, or None.
+        """Return the last valid Visit-time of the crawler's group, or None.
 
         The site accepts requests in this time of day, in minutes after midnight UTC. RFC 9309 does
         not define it.
-
-        >>> RobotsTxt(b"User-agent: *\nVisit-time: 0600-0845").visit_time("mybot")
-        VisitTime(start=360, end=525)
         """
         return self._group_records(user_agent).get(VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        r"""The URLs of the sitemaps, in the order of the file, each once (sitemaps.org).
+        """The URLs of the sitemaps, in the order of the file, each once (sitemaps.org).
 
         A relative one is resolved against the URL of the robots.txt, if that is known.
-
-        >>> RobotsTxt(b"Sitemap: /map.xml", url="https://example.com/robots.txt").sitemaps
-        ('https://example.com/map.xml',)
         """
         return self._extensions.sitemaps
 
@@ -361,11 +345,7 @@ class RobotsTxt:
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
-        r"""The query parameters that do not change a page (Clean-param, Yandex).
-
-        >>> RobotsTxt(b"Clean-param: ref&sid /shop").clean_params
-        (CleanParam(parameters=('ref', 'sid'), path='/shop'),)
-        """
+        """The query parameters that do not change a page (Clean-param, Yandex)."""
         return self._extensions.file.get(CLEAN_PARAM)
 
     def canonicalize(self, url: str) -> str:
@@ -429,15 +409,11 @@ class RobotsTxt:
         return (stated or self._extensions.file.get(CONTENT_SIGNAL)).of(path)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
-        r"""Return the Content-Usage preferences for a URL by name, True for y.
+        """Return the Content-Usage preferences for a URL by name: True for y, False for n.
 
         The statement of the longest path that matches applies (draft-ietf-aipref-attach). Labels
         that AIPREF does not define are listed. A disallowed URL has no preferences. Raises
         ValueError as `allowed` does.
-
-        >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")
-        >>> robots.content_usage("https://example.com/news/today", "mybot")
-        {'train-ai': False}
         """
         path = path_of(url)
         stated = self._group_records(user_agent).get(CONTENT_USAGE)
@@ -446,13 +422,10 @@ class RobotsTxt:
         return stated.of(path)
 
     def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:
-        r"""Return the URLs of the licenses for a crawler, each once (RSL 1.0).
+        """Return the URLs of the licenses for a crawler, each once (RSL 1.0).
 
         They are those of the crawler's group, or, if it has none, those above all groups. A
         relative one is resolved as in `sitemaps`. Nothing fetches them.
-
-        >>> RobotsTxt(b"License: https://example.com/license.xml").licenses("mybot")
-        ('https://example.com/license.xml',)
         """
         return self._extensions.licenses(self._token(user_agent))
 

@@ -56,11 +56,8 @@ AIPREF_EARLIER = frozenset(
 AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
 SIGNALS = (SEARCH, AI_INPUT, AI_TRAIN)
 """The names of Content-Signal that take ``yes`` or ``no``."""
-
-USE = "use"
-"""The name of Content-Signal that takes one of `USE_LEVELS`."""
-USE_LEVELS = ("immediate", "reference", "full")
-"""How much of the content may be used, the most restrictive level first."""
+USE, USE_LEVELS = "use", ("immediate", "reference", "full")
+"""The name that takes one of these: how much may be used, the most restrictive level first."""
 
 TDM = "tdm"
 """The name of the use that a TDM reservation refuses. No label of AIPREF is evaluated as it."""
