@@ -303,7 +303,14 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
 def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
-        yield _about_mark(source, body)
+        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
+        octets = b"".join(source.pieces)
+        if not body.startswith(octets, len(source.mark)):
+            code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
+        # Without the first of two marks, the second is one, and the first line means another thing.
+        is_fixable = source.is_correctable and decoded(octets) == octets
+        finding = _about_file(code, message, "save the file as UTF-8 without a mark")
+        yield finding._replace(is_fixable=is_fixable)
     for number, line in enumerate(source.written, 1):
         content = line.lstrip(WHITE_SPACE)
         nul = content.partition(b"#")[0].find(b"\0")
@@ -323,18 +330,6 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
         last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
         message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} bytes"
         yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
-
-
-def _about_mark(source: Source, body: bytes) -> Finding:
-    octets = b"".join(source.pieces)
-    if body.startswith(octets, len(source.mark)):
-        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
-    else:
-        code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
-    # Without the first of two marks, the second is one, and the first line has another meaning.
-    is_fixable = source.is_correctable and decoded(octets) == octets
-    finding = _about_file(code, message, "save the file as UTF-8 without a mark")
-    return finding._replace(is_fixable=is_fixable)
 
 
 # Lines
