@@ -63,13 +63,10 @@ class ProductTokens(NamedTuple):
         if self.warning is None:
             return None
         values = [user_agent] if isinstance(user_agent, (str, bytes)) else user_agent
-        name = ", ".join(
-            each.decode("latin-1") if isinstance(each, bytes) else each for each in values
-        )
+        texts = (each.decode("latin-1") if isinstance(each, bytes) else each for each in values)
+        name, tokens = ", ".join(texts), ", ".join(self.tokens)
         if self.warning is not AgentWarning.NO_TOKEN:
-            return (
-                f"the product tokens of {name!r} are {', '.join(self.tokens)}: {self.warning.value}"
-            )
+            return f"the product tokens of {name!r} are {tokens}: {self.warning.value}"
         if "mozilla" in name.lower():
             return (
                 f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"

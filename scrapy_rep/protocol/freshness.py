@@ -115,10 +115,7 @@ def http_date(value: str) -> float | None:
 
 
 def utc(seconds: float) -> datetime | None:
-    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999.
-
-    For example, a date late in 9999 with a time zone may be in the year 10000 in UTC.
-    """
+    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999."""
     try:
         return _EPOCH + timedelta(seconds=seconds)
     except OverflowError:

@@ -74,10 +74,9 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # Nearly every URL begins like this. It need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
 _WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
+# Characters that `urlsplit` ignores anywhere in a URL, for `str.translate`, and those before it.
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
-"""Characters that `urlsplit` ignores anywhere in a URL, for `str.translate`."""
 _C0_AND_SPACE = "".join(map(chr, range(33)))
-"""Characters that `urlsplit` ignores before a URL."""
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4: 253 characters, and the dot at the end.
 _MAX_HOST_LENGTH = 254
@@ -96,7 +95,7 @@ def path_of(url: str) -> str:
     try:
         plain = plain_url(url)
     except TypeError:
-        raise _not_str(url) from None
+        raise TypeError(f"a URL must be str, not {type(url).__name__}") from None
     if plain:
         return plain[1]
     path = _split_authority(url)[1].partition("#")[0]
@@ -120,8 +119,8 @@ def _split_authority(url: str) -> tuple[str, str]:
         authority = _AUTHORITY(seen)
         if authority is None:
             raise ValueError(
-                f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a "
-                "path that starts with '/'"
+                f"'{printable(url)}' is neither an absolute URL (http, https, ws, wss or ftp) nor "
+                "a path that starts with '/'"
             )
         url = seen
     return authority[1].lower(), url[authority.end() :]
@@ -244,12 +243,12 @@ def robots_txt_url(url: str) -> str:
     'https://example.com/robots.txt'
     """
     if not isinstance(url, str):
-        raise _not_str(url)
+        raise TypeError(f"a URL must be str, not {type(url).__name__}")
     origin = origin_of(url)
     if origin is None:
         raise ValueError(
-            f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
-            "ws, wss or ftp and a valid host"
+            f"'{printable(url)}' has no robots.txt: pass an absolute URL with the scheme http, "
+            "https, ws, wss or ftp and a valid host"
         )
     return origin + ROBOTS_TXT
 
@@ -257,14 +256,6 @@ def robots_txt_url(url: str) -> str:
 def _without_unseen(url: str) -> str:
     """Return a URL without the characters that `urlsplit` ignores."""
     return url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)
-
-
-def _not_str(url: object) -> TypeError:
-    return TypeError(f"a URL must be str, not {type(url).__name__}")
-
-
-def _quoted(url: str) -> str:
-    return f"'{printable(url)}'"
 
 
 def _host(name: str) -> str | None:
@@ -334,7 +325,6 @@ _MAY_BE_DECODED = re.compile(
 ).search
 _ANY_ESCAPE = re.compile("%(?:[0-9A-F]{2})?", re.IGNORECASE)
 _ENCODED_DOT = re.compile("%2E", re.IGNORECASE)
-_DOT_SEGMENTS = (".", "..")
 # What aiohttp decodes, by the escape, and what it makes of a broken escape.
 _DECODED = {f"%{ord(character):02X}": character for character in "!$'()*,:@"} | {"%": "%25"}
 _DECODED_IN_PATH = _DECODED | {"%2E": ".", "%26": "&", "%3B": ";", "%3D": "="}
@@ -436,7 +426,7 @@ def _without_dots(path: str) -> str:
             del kept[-1:]
         elif segment != ".":
             kept.append(segment)
-    if segments[-1] in _DOT_SEGMENTS:
+    if segments[-1] in (".", ".."):
         kept.append("")
     return "/" + "/".join(kept)
 

@@ -2,9 +2,8 @@
 
 None of them is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol" (RFC 9309 §2.2.4). They are read apart from the rules, for they "MUST NOT
-interfere with the parsing of explicitly defined records". A file is read when the first record is
-needed, and the values of a record in a group when they are first needed. A file without any known
-record costs one search.
+interfere with the parsing of explicitly defined records", and when the first one is needed. A file
+without any known record costs one search.
 
 To support one more record, add a row to `RECORD_TYPES`. If it is for a group, add its field to
 `parser.GROUP_FIELDS`. `lint.CHECKS` has what lint tests.
@@ -108,7 +107,6 @@ class CleanParam(NamedTuple):
 
 
 def text_of(value: bytes) -> str | None:
-    """Return a value as text, or None if it is empty."""
     return value.decode("utf-8", "replace") or None
 
 
