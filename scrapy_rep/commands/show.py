@@ -13,7 +13,7 @@ from rich.text import Text
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.lines import line_numbers
 from ..protocol.matcher import rank
-from ..protocol.parser import LENIENT, GroupText, groups
+from ..protocol.parser import GroupText, groups
 from ..protocol.printable import printable
 from ..protocol.records import (
     CONTENT_SIGNAL,
@@ -28,7 +28,6 @@ from ..protocol.records import (
 )
 from ..protocol.usage import POLICY_TOKENS
 from ..protocol.verdict import Reason
-from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
 from .context import Context, tool
 from .explain import Rule, stated_text
@@ -129,12 +128,11 @@ def _merged(text: bytes, records: Records) -> list[Group]:
         same.tokens += names
         if same is not group:
             continue
-        written = GroupText(text, spans, LENIENT)
+        written = GroupText(text, spans, strict=False)
         ranked = rank(written.rules(), strict=False)
         group.rules_left_out = len(ranked[left:])
         for length, _, position, pattern in ranked[:left]:
-            allow, value, _ = written.rule_at(position)
-            rule = ProtocolRule.of(value, line_of(position), allow=allow)
+            rule = written.rule_at(position, line_of(position))
             group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
         left -= len(group.rules)
     return list(found.values())

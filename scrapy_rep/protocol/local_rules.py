@@ -75,12 +75,12 @@ def parse_local_rules(text: str, *, allow: bool) -> RobotsTxt:
             )
         if not record.value:
             raise ValueError(f"line {number} of the rules has no pattern; write '/' for all URLs")
-        fields.add(record.field)
+        fields.add(record.field.decode())
     for finding in lint(body):
         if finding.severity is Severity.ERROR:
             number = finding.line - 1
             raise ValueError(f"line {number} of the rules: {finding.message}; {finding.advice}")
     needed = "allow" if allow else "disallow"
-    if needed.encode() not in fields:
+    if needed not in fields:
         raise ValueError(f"the rules have no {needed} line")
     return RobotsTxt.parse(body, strict=True)
