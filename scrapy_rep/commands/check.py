@@ -30,16 +30,16 @@ from ..protocol.printable import printable
 from ..protocol.records import describe
 from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, tool
+from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
-from .output import CommandError, ExitCode, exit_code, json_line, reading
 from .sources import (
     FORMATS,
     FORMS,
     Policy,
     Target,
     archive_reader,
+    fetch_policies,
     is_file,
     moment,
     of_origin,
@@ -47,7 +47,6 @@ from .sources import (
     site_of,
     time_text,
     urls_from,
-    with_http,
 )
 from .texts import MAX_CELL, STYLES, WORDS, table
 
@@ -183,7 +182,7 @@ def check_tool(
     from ..settings import turns_obeying_off  # it imports Scrapy
 
     if turns_obeying_off(context.scrapy_settings):
-        context.output.warn(
+        context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
         )
     named = agents_of(agents, context, outside=ANY_CRAWLER)
@@ -191,11 +190,14 @@ def check_tool(
         raise CommandError("--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = source is None and not plan and not only
-    explains = explains and (context.output.as_json or len(urls) * len(named) == 1)
+    explains = explains and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
-    return checker.run(None) if file or archives else context.run(checker.run)
+    if file or archives:
+        return checker.run(None)
+    with context.session() as session:
+        return checker.run(session)
 
 
 @dataclass
@@ -215,13 +217,13 @@ class _Checker:
     unknown: int = 0
     """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
     these URLs have a verdict, because a crawl drops them."""
-    policies: dict[str, Policy] = field(default_factory=dict)
+    policies: dict[str | None, Policy] = field(default_factory=dict)
     since: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
         """Check all URLs."""
-        output = self.context.output
+        output = self.context
         try:
             for targets in self._batches(session):
                 batch = [self._answer(*each) for each in product(targets, self.agents)]
@@ -231,8 +233,7 @@ class _Checker:
                 elif self.plans is not None:
                     self._plan(self.plans, batch)
                 else:
-                    output.write("".join(self._lines(batch)))
-                    output.flush()
+                    output.write("".join(self._lines(batch)), flush=True)
         finally:
             if self.plans and output.as_json:
                 output.write("".join(map(json_line, self.plans.values())))
@@ -268,18 +269,15 @@ class _Checker:
             size = min(2 * size, MAX_BATCH)
 
     def _fetch(self, targets: list[Target], session: Session) -> None:
-        known = self.policies
-        origins = dict.fromkeys(target.origin for target in targets if target.origin)
-        missing = [origin for origin in origins if origin not in known]
-        found = known | session.policies(missing)
-        targets[:] = with_http(targets, found, session, self.context)
+        known = set(self.policies)
+        targets[:] = fetch_policies(targets, self.policies, session, self.context)
         # Those of the last batch. The session keeps more of them.
-        used = dict.fromkeys(target.origin for target in targets if target.origin)
-        self.policies = {str(origin): found[str(origin)] for origin in used}
+        used = {target.origin for target in targets}
+        self.policies = {key: policy for key, policy in self.policies.items() if key in used}
         for origin, policy in self.policies.items():
             if policy.access.is_unreachable and origin not in known:
                 self.unknown += 1
-                self.context.output.note(policy.access.problem, "unreachable robots.txt files")
+                self.context.note(policy.access.problem, "unreachable robots.txt files")
 
     def _replay(self, targets: list[Target]) -> None:
         """Read policies in the archives, and note since when pages may not be fetched or used."""
@@ -316,7 +314,7 @@ class _Checker:
 
         def report(problem: ArchiveProblem) -> None:
             self.unknown += 1
-            self.context.output.warn(str(problem), "parts of archives that cannot be read")
+            self.context.warn(str(problem), "parts of archives that cannot be read")
 
         with reading(path):
             yield from archive_reader().read(path, report, origins=origins)
@@ -349,7 +347,7 @@ class _Checker:
             plan.seconds = max(plan.allowed - 1, 0) * plan.delay
 
     def _answer(self, target: Target, agent: Agent) -> _Answer:
-        policy = self.file or self.policies.get(target.origin or "")
+        policy = self.file or self.policies.get(target.origin)
         verdict = None
         if target.is_valid and policy is not None:
             try:
@@ -366,7 +364,7 @@ class _Checker:
 
     def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
         """Yield a line for each URL and crawler: a brief record, or text."""
-        output, has_names = self.context.output, len(self.agents) > 1
+        output, has_names = self.context, len(self.agents) > 1
         words = {key: output.styled(f"{text:<10}", STYLES[key]) for key, text in WORDS.items()}
         refused = output.styled(f"{REFUSED:<10}", "yellow")
         for target, agent, policy, verdict in batch:

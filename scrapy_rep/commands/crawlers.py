@@ -16,8 +16,7 @@ from rich.table import Table
 from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, tool
-from .output import ExitCode
+from .context import Context, ExitCode, tool
 from .texts import table
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def agents_of(
             agents = [outside]
     for agent in agents:
         if agent.warning:
-            context.output.warn(agent.warning, "warnings about crawlers")
+            context.warn(agent.warning, "warnings about crawlers")
     return agents
 
 
@@ -211,11 +210,11 @@ def _of_crawler(crawler: Crawler) -> Agent:
 )
 def crawlers_tool(context: Context) -> int:
     """List the well-known crawlers."""
-    if context.output.as_json:
+    if context.as_json:
         for crawler in well_known_crawlers():
-            context.output.record(crawler)
+            context.record(crawler)
     else:
-        context.output.print([_table(), "", _HINT])
+        context.print([_table(), "", _HINT])
     return ExitCode.OK
 
 

@@ -16,8 +16,7 @@ from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
-from .context import Context, tool
-from .output import exit_code
+from .context import Context, exit_code, tool
 from .show import Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
 from .texts import STYLES, indented, named_values, shown
@@ -75,10 +74,10 @@ def diff_tool(context: Context, old: str, new: str) -> int:
         if each.state in ("unreachable", "disallowed-status")
     ]
     for access in unknown:
-        context.output.note(access.problem)
+        context.note(access.problem)
     if not unknown:
         _compare(policies, record)
-    context.output.show(record, _listing)
+    context.show(record, _listing)
     return exit_code([record.same])
 
 

@@ -21,9 +21,8 @@ from ..atomic_write import write_atomically
 from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
-from .context import STANDARD_INPUT, Context, tool
+from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
 from .texts import quantity
 
@@ -125,11 +124,11 @@ def lint_tool(
         if fixed != body:
             with writing(name):
                 write_atomically(Path(name), fixed)
-            context.output.note(f"{name} is corrected")
+            context.note(f"{name} is corrected")
         findings = lint(fixed, select=selected, ignore=ignored, crawlers=crawlers)
         _write(name, fixed, findings, context, quiet=quiet)
         found += findings
-    if found and not quiet and not context.output.as_json:
+    if found and not quiet and not context.as_json:
         _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
@@ -149,8 +148,8 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     codes = codes_of(_codes(names))
     if not codes:
         rows = (f"{code}  {code.severity:7}  {code.short_name}\n" for code in Code)
-        context.output.write("".join(rows))
-    context.output.write("\n".join(f"{explanation(each)}\n" for each in Code if each in codes))
+        context.write("".join(rows))
+    context.write("\n".join(f"{explanation(each)}\n" for each in Code if each in codes))
     return ExitCode.OK
 
 
@@ -171,7 +170,7 @@ def _check_options(context: Context, *, fixes: bool, diff: bool, unsafe: bool) -
         raise CommandError("--fix and --diff exclude each other")
     if unsafe and not (fixes or diff):
         raise CommandError("--unsafe-fixes belongs to --fix or --diff")
-    if diff and context.output.as_json:
+    if diff and context.as_json:
         raise CommandError("--diff and --format json exclude each other")
 
 
@@ -210,10 +209,10 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
             continue
         access = policy.access
         if access.is_unreachable:
-            context.output.warn(access.problem)
+            context.warn(access.problem)
             yield name, None
         elif policy.robots is None:
-            context.output.note(f"{access.url} does not exist: status {access.status}")
+            context.note(f"{access.url} does not exist: status {access.status}")
         else:
             yield access.url, policy.text[1:] if policy.body is None else policy.body
 
@@ -225,17 +224,17 @@ def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> boo
         for text in (body, fixed)
     )
     if body != fixed and before == after:
-        context.output.write(f"{printable(name, _MAX_NAME)}: only its encoding changes\n")
+        context.write(f"{printable(name, _MAX_NAME)}: only its encoding changes\n")
     shown = printable(name, _MAX_NAME)
     lines = unified_diff(before, after, shown, shown, lineterm="")
-    context.output.write("".join(f"{line}\n" for line in lines))
+    context.write("".join(f"{line}\n" for line in lines))
     return body != fixed
 
 
 def _write(
     name: str, body: bytes, findings: Sequence[Finding], context: Context, *, quiet: bool
 ) -> None:
-    output = context.output
+    output = context
     lines = Source(body).written if findings else []
     for finding in findings:
         if output.as_json:
@@ -251,16 +250,16 @@ def _write(
 
 
 def _write_notes(found: Sequence[Finding], context: Context) -> None:
-    context.output.flush()
+    context.write("", flush=True)
     corrected = [finding for finding in found if finding.correction is not None]
     safe = sum(finding.is_fixable for finding in corrected)
     unsafe = len(corrected) - safe
     parts = [quantity(len(found), "finding")]
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
-    context.output.note("; ".join(parts))
+    context.note("; ".join(parts))
     codes = sorted({finding.code.code for finding in found})
-    context.output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+    context.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:

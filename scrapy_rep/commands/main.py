@@ -19,8 +19,7 @@ from ..protocol.printable import printable
 try:
     import click
 
-    from .context import exit_code_help
-    from .output import CommandError, ExitCode, writing
+    from .context import CommandError, ExitCode, exit_code_help, writing
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")

@@ -11,8 +11,7 @@ import click
 from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
-from .context import Context, tool
-from .output import CommandError, ExitCode, writing
+from .context import CommandError, Context, ExitCode, tool, writing
 from .texts import laid_out
 
 if TYPE_CHECKING:
@@ -36,10 +35,10 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
     """Show reports."""
     try:
-        report = read_reports(files, context.output.warn)
+        report = read_reports(files, context.warn)
     except ReportError as error:
         raise CommandError(str(error)) from None
-    if html is not None or not context.output.as_json:
+    if html is not None or not context.as_json:
         try:
             from ..reports import pages
         except ModuleNotFoundError as error:
@@ -49,7 +48,7 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")
-    context.output.show(report, summary)
+    context.show(report, summary)
     return exit_code_of(report)
 
 

@@ -31,7 +31,7 @@ from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..protocol.tdmrep import TdmRule
-from .output import CommandError, ExitCode
+from .context import CommandError, ExitCode
 from .sources import Policy, of_origin
 
 T = TypeVar("T")
@@ -86,11 +86,7 @@ class Session:
         self.end: Deferred[None] = Deferred()
         """Called back at the end of the session."""
 
-    def policies(self, origins: Iterable[str], page_url: str | None = None) -> dict[str, Policy]:
-        """Return the policies of origins, which are fetched at the same time."""
-        return {str(policy.origin): policy for policy in self.each_policy(origins, page_url)}
-
-    def each_policy(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
+    def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
         """Yield the policies of any number of origins, each as soon as it is known.
 
         ``page_url`` is the page that needs them, if any.

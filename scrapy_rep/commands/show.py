@@ -30,9 +30,8 @@ from ..protocol.usage import POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
-from .context import Context, tool
+from .context import Context, ExitCode, tool
 from .explain import Rule, stated_text
-from .output import ExitCode
 from .sources import Access, Policy, access_rows, read_policies
 from .texts import STYLES, Row, listed, named_values, shown, table
 
@@ -94,7 +93,7 @@ def show_tool(context: Context, robots: str) -> int:
     """Show a robots.txt."""
     (policy,) = read_policies([robots], context)
     record = record_of(policy)
-    context.output.show(record, _listing)
+    context.show(record, _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 

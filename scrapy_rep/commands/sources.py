@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -32,8 +32,7 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
 from ..protocol.verdict import Verdict
-from .context import STANDARD_INPUT, Context
-from .output import CommandError, reading
+from .context import STANDARD_INPUT, CommandError, Context, reading
 
 if TYPE_CHECKING:
     from .session import Session
@@ -89,7 +88,7 @@ def site_of(given: str, context: Context, *, in_file: bool = False) -> Target:
     target = target_of(given, in_file=in_file)
     if target.url != target.given:
         text = f"{target.given} has no scheme: it is taken for {target.url}"
-        context.output.note(text, "URLs without a scheme")
+        context.note(text, "URLs without a scheme")
     return target
 
 
@@ -211,57 +210,57 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     for given in dict.fromkeys(names):
         if is_file(given):
             found[given] = of_file(given, context.read_file(given))
-        else:
-            sites[given] = _named_site(given, context)
-
-    def get(session: Session) -> None:
-        policies = session.policies({str(target.origin) for target in sites.values()})
-        targets = with_http(sites.values(), policies, session, context)
-        found.update(
-            (given, policies[str(target.origin)])
-            for given, target in zip(sites, targets, strict=True)
-        )
-
+            continue
+        target = sites[given] = target_of(given)
+        if target.origin is None:
+            raise CommandError(f"{given} is neither a file nor a site")
+        if target.url != given:
+            context.note(f"{given} is not a file: it is taken for {target.url}")
     if sites:
-        context.run(get)
+        policies: dict[str | None, Policy] = {}
+        with context.session() as session:
+            targets = fetch_policies(sites.values(), policies, session, context)
+        found |= {
+            given: policies[target.origin] for given, target in zip(sites, targets, strict=True)
+        }
     return [found[name] for name in names]
 
 
-def with_http(
-    targets: Iterable[Target], policies: dict[str, Policy], session: Session, context: Context
+def fetch_policies(
+    targets: Collection[Target],
+    known: dict[str | None, Policy],
+    session: Session,
+    context: Context,
 ) -> list[Target]:
-    """Return targets, with http where no scheme was given and only http is answered.
+    """Add the policies of targets to those that are known, each by its origin.
 
-    Only for hosts with a port, and on this machine: others are expected to have https. Policies
-    that are fetched are added to ``policies``.
+    Return the targets, with http where no scheme was given and only http is answered. Only for
+    hosts with a port, and on this machine: others are expected to have https.
     """
+
+    def fetch(targets: Iterable[Target]) -> None:
+        origins = dict.fromkeys(target.origin for target in targets if target.origin)
+        missing = [origin for origin in origins if origin not in known]
+        known.update((policy.origin, policy) for policy in session.policies(missing))
+
+    fetch(targets)
     others = {}
     for target in targets:
-        policy, host = policies.get(target.origin or ""), urlsplit(target.origin or "")
+        policy, host = known.get(target.origin), urlsplit(target.origin or "")
         name = host.hostname or ""
         is_expected = host.port or name in ("localhost", "::1") or name.startswith("127.")
         is_unreachable = policy is not None and policy.access.is_unreachable
         if is_expected and is_unreachable and not _SCHEME(target.given):
             http = [f"http{url.removeprefix('https')}" for url in (target.url, target.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
-    if others:
-        policies |= session.policies({str(other.origin) for other in others.values()})
+    fetch(others.values())
     for target, other in list(others.items()):
-        if policies[str(other.origin)].access.is_unreachable:
+        if known[other.origin].access.is_unreachable:
             del others[target]
         else:
             text = f"{target.origin} does not answer: {other.origin} is used"
-            context.output.note(text, "hosts without https")
+            context.note(text, "hosts without https")
     return [others.get(target, target) for target in targets]
-
-
-def _named_site(given: str, context: Context) -> Target:
-    target = target_of(given)
-    if target.origin is None:
-        raise CommandError(f"{given} is neither a file nor a site")
-    if target.url != given:
-        context.output.note(f"{given} is not a file: it is taken for {target.url}")
-    return target
 
 
 def _state(origin: Origin) -> str:

@@ -30,9 +30,8 @@ from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_type, without_password
-from .context import MAX_BODY, Context, tool
+from .context import MAX_BODY, CommandError, Context, ExitCode, tool, writing
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, writing
 from .sources import archive_reader, target_of, urls_from
 from .texts import laid_out
 from .transfer import using_store
@@ -109,7 +108,8 @@ def survey_tool(
             path = folder / "rows.jsonl"
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-                context.run(lambda session: inputs.write(path, session))
+                with context.session() as session:
+                    inputs.write(path, session)
             else:
                 inputs.write(path)
             for each in (*inputs.row_files, path):
@@ -126,11 +126,11 @@ def survey_tool(
             raise CommandError(str(error)) from None
     from ..reports import pages
 
-    context.output.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
+    context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
-        context.output.note(f"the page is {html}")
+        context.note(f"the page is {html}")
     return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
 
 
@@ -214,7 +214,7 @@ class Inputs:
 
     def _problem(self, message: object) -> None:
         self.is_complete = False
-        self._context.output.warn(str(message), "files that cannot be read")
+        self._context.warn(str(message), "files that cannot be read")
 
     def _unreadable(self, error: OSError, name: object) -> None:
         self._problem(f"cannot read {name}: {error.strerror or error}")
@@ -222,7 +222,7 @@ class Inputs:
     def _of_list(self, name: str) -> Iterator[Row]:
         """Fetch the robots.txt of each site, as a crawl does, and nothing else."""
         assert self._session is not None
-        for policy in self._session.each_policy(self._origins(name)):
+        for policy in self._session.policies(self._origins(name)):
             state = policy.access.state
             result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
                 state, state

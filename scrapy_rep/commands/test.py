@@ -21,10 +21,9 @@ from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.printable import printable
-from .context import Context, tool
+from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
-from .output import CommandError, exit_code
 from .sources import FORMS, Policy, Target, read_policies, target_of
 from .texts import STYLES, WORDS, indented, quantity
 
@@ -67,17 +66,17 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     expectations = read_expectations(text, name, policy.origin or "")
     for warning in dict.fromkeys(agent.warning for _, _, agent, _ in expectations):
         if warning:
-            context.output.warn(warning)
+            context.warn(warning)
     counts: Counter[bool | None] = Counter()
     for line, kind, agent, target in expectations:
         record = _tested(line, kind, agent, target, policy)
         counts[record.holds] += 1
-        if context.output.as_json:
-            context.output.record(record)
+        if context.as_json:
+            context.record(record)
         elif not record.holds:
-            context.output.print(_failure(record))
-    if not context.output.as_json:
-        context.output.print([_summary(counts)])
+            context.print(_failure(record))
+    if not context.as_json:
+        context.print([_summary(counts)])
     return exit_code(+counts)
 
 

@@ -15,8 +15,7 @@ import click
 
 from ..protocol.paths import origin_of
 from ..stores.threaded import ThreadedStore
-from .context import STANDARD_INPUT, Context, tool
-from .output import CommandError, ExitCode, reading, writing
+from .context import STANDARD_INPUT, CommandError, Context, ExitCode, reading, tool, writing
 from .sources import decompressed, opened
 
 _TEXTS = {
@@ -50,13 +49,13 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
             if entry is None:
                 unreadable += 1
                 text = f"the entry of {key} cannot be read"
-                context.output.warn(text, "unreadable entries")
+                context.warn(text, "unreadable entries")
             else:
                 file.write(to_line(key, entry).encode())
                 written += 1
         file.flush()
     if name != STANDARD_INPUT:
-        context.output.note(f"{written:,} policies are written to {name}")
+        context.note(f"{written:,} policies are written to {name}")
     return ExitCode.UNKNOWN if unreadable else ExitCode.OK
 
 
@@ -91,9 +90,9 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
             except ValueError as error:
                 counts["unreadable"] += 1
                 text = f"line {number}: {error}"
-                context.output.warn(text, "unreadable policies")
+                context.warn(text, "unreadable policies")
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
-    context.output.write("".join(lines) or "no policies\n")
+    context.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
 
 

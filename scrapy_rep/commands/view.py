@@ -23,11 +23,10 @@ from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
-from .context import Context, tool
+from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
-from .output import CommandError, ExitCode
-from .sources import Target, site_of
+from .sources import site_of
 from .texts import Row, answer_table, listed, named_values, quantity
 
 if TYPE_CHECKING:
@@ -162,31 +161,26 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")
-    agents = agents_of([agent] if agent else [], context)
-    if len(agents) > 1:
-        raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
-    record = context.run(lambda session: _view(session, target, agents[0]), reads_tdm_files=True)
-    context.output.show(record, listing)
-    check, access = record.check, record.check.robots_txt
+    crawler, *others = agents_of([agent] if agent else [], context)
+    if others:
+        raise CommandError(f"-a {agent} stands for {len(others) + 1} crawlers: name one")
+    with context.session(reads_tdm_files=True) as session:
+        (policy,) = session.policies([target.origin], target.url)
+        check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
+        record = View(url=target.url, check=check)
+        response = _download(session, record)
+        if response is not None:
+            page = record.page = _page(response, crawler, check, session.tdm_rule(response))
+            for link in page.links:
+                if origin_of(link.url) == target.origin:
+                    link.judge(crawler.verdict(policy, link.url))
+            record.contradictions = list(_contradictions(check, page))
+    context.show(record, listing)
+    access = check.robots_txt
     if (access and access.is_unreachable) or (check.allowed and record.page is None):
         return ExitCode.UNKNOWN
     is_ok = check.allowed and not record.contradictions
     return ExitCode.OK if is_ok else ExitCode.FOUND
-
-
-def _view(session: Session, target: Target, agent: Agent) -> View:
-    """Return the record of a page."""
-    (policy,) = session.each_policy([target.origin or ""], target.url)
-    check = explain(target, agent, policy, agent.verdict(policy, target.url))
-    record = View(url=target.url, check=check)
-    response = _download(session, record)
-    if response is not None:
-        page = record.page = _page(response, agent, check, session.tdm_rule(response))
-        for link in page.links:
-            if origin_of(link.url) == target.origin:
-                link.judge(agent.verdict(policy, link.url))
-        record.contradictions = list(_contradictions(check, page))
-    return record
 
 
 def _download(session: Session, record: View) -> Response | None:

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import diff as diff_module
 from scrapy_rep.commands import show as show_module
+from scrapy_rep.commands.context import json_line
 from scrapy_rep.commands.diff import Diff, _compare
-from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.sources import of_file
 from testing.web import Page, Web
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.commands.context import json_line
 from scrapy_rep.commands.lint import LintFinding, excerpt, to_text
 from scrapy_rep.commands.main import main
-from scrapy_rep.commands.output import json_line
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.lint_codes import Code
 from testing.web import Page, Web

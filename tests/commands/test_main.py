@@ -15,8 +15,8 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
+from scrapy_rep.commands.context import EXIT_CODES, ExitCode
 from scrapy_rep.commands.main import TOOLS, console
-from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry

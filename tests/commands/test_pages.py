@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from scrapy_rep.commands.context import schema
+from scrapy_rep.commands.context import EXIT_CODES, ExitCode, schema
 from scrapy_rep.commands.main import TOOLS
-from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from testing.console_pages import PAGES, pages, with_real_output
 
 from .conftest import RECORDS

@@ -12,7 +12,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.commands import session as session_module
-from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.session import opened, session_settings
 from scrapy_rep.exceptions import SettingError
 from testing.web import Page, Web, redirect, text

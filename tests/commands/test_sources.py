@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.sources import MAX_LINE, Target, target_of, urls_from
 
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>

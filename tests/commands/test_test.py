@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.commands import test as test_module
-from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.test import read_expectations
 from testing.web import Page, Web
 
