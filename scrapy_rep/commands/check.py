@@ -48,11 +48,9 @@ from .sources import (
     time_text,
     urls_from,
 )
-from .texts import MAX_CELL, STYLES, WORDS, table
+from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from ..reports.archive import ArchivedRobotsTxt, ArchiveProblem
     from .session import Session
 
@@ -415,7 +413,7 @@ def _why(record: Check) -> str:
     return "; ".join(parts)
 
 
-def _listing(plans: Collection[Plan]) -> Iterator[RenderableType]:
+def _listing(plans: Collection[Plan]) -> Renderables:
     """Yield the table of a plan, the slowest hosts first."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
     for plan in sorted(plans, key=lambda each: (-each.seconds, -each.allowed))[:MAX_HOSTS]:

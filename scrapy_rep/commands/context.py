@@ -101,15 +101,19 @@ def exit_code(answers: Collection[bool | None]) -> ExitCode:
     return ExitCode.FOUND if False in answers else ExitCode.OK
 
 
-class CommandError(Exception):
+class CommandError(click.ClickException):
     """Ends a tool with one line on standard error and an exit code.
 
     The message may quote text of a site or a file: it is escaped and cut where it is shown.
     """
 
-    def __init__(self, message: str, code: ExitCode = ExitCode.USAGE) -> None:
-        super().__init__(message)
-        self.code = code
+    exit_code = ExitCode.USAGE
+
+
+class NoAnswerError(CommandError):
+    """Ends a tool that cannot find an answer, although its arguments are right."""
+
+    exit_code = ExitCode.UNKNOWN
 
 
 class Context:
@@ -300,7 +304,7 @@ def tool(
         name = function.__name__.removesuffix("_tool")
         lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(name)])
-        command = click.command(help=text, epilog=epilog)(run)
+        command = click.command(name, help=text, epilog=epilog)(run)
         command.params += _common_options(records)
         return command
 

@@ -6,9 +6,9 @@ spelling make no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from msgspec import Struct
@@ -19,10 +19,7 @@ from ..protocol.paths import ROBOTS_TXT
 from .context import Context, exit_code, tool
 from .show import Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
-from .texts import STYLES, indented, named_values, shown
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, Renderables, indented, named_values, shown
 
 MAX_LISTED = 1000
 """Statements that a record lists. It counts the rest."""
@@ -150,7 +147,7 @@ def _only(one: _Statements, other: _Statements, most: int) -> list[str]:
 # Texts
 
 
-def _listing(record: Diff) -> Iterator[RenderableType]:
+def _listing(record: Diff) -> Renderables:
     """Yield the text of a record."""
     for name, access in (("Old", record.old), ("New", record.new)):
         (_, where), *rows = access_rows(access)

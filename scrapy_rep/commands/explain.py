@@ -24,10 +24,9 @@ from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
 from .sources import Access, Policy, Target, access_rows
-from .texts import STYLES, Row, listed, named_values, word
+from .texts import STYLES, Renderables, Row, listed, named_values, word
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
     from typing_extensions import Self
 
     from .crawlers import Agent
@@ -267,7 +266,7 @@ def reason_text(answer: Answer) -> str:
     return f"{text}: {detail}" if detail else text
 
 
-def explanation(record: Check) -> Iterator[RenderableType]:
+def explanation(record: Check) -> Renderables:
     """Yield the text of a record with all its reasons."""
     text = word(record.allowed)
     text.stylize("bold")

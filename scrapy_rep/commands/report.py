@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +11,7 @@ from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
 from .context import CommandError, Context, ExitCode, tool, writing
-from .texts import laid_out
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import Renderables, laid_out
 
 _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
 
@@ -60,7 +56,7 @@ def exit_code_of(report: Report) -> ExitCode:
     }.get(obedience(report), ExitCode.OK)
 
 
-def summary(report: Report) -> Iterator[RenderableType]:
+def summary(report: Report) -> Renderables:
     """Yield the summary of a report."""
     from ..reports.pages import report_summary
 

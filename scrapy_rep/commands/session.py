@@ -31,7 +31,7 @@ from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..protocol.tdmrep import TdmRule
-from .context import CommandError, ExitCode
+from .context import NoAnswerError, CommandError
 from .sources import Policy, of_origin
 
 T = TypeVar("T")
@@ -229,7 +229,7 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
 
 
 def _ended_early() -> CommandError:
-    return CommandError("Scrapy ended before the tool did", ExitCode.UNKNOWN)
+    return NoAnswerError("Scrapy ended before the tool did")
 
 
 def _fail(made: Future[Session], error: BaseException | None) -> None:

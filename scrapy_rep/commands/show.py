@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import msgspec
@@ -33,10 +32,7 @@ from ..reports.answers import REASONS
 from .context import Context, ExitCode, tool
 from .explain import Rule, stated_text
 from .sources import Access, Policy, access_rows, read_policies
-from .texts import STYLES, Row, listed, named_values, shown, table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, Renderables, Row, listed, named_values, shown, table
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -159,7 +155,7 @@ def _statements_of(values: RecordValues, kind: Any) -> list[str]:
     ]
 
 
-def _listing(record: Show) -> Iterator[RenderableType]:
+def _listing(record: Show) -> Renderables:
     """Yield the text of a record."""
     yield named_values(access_rows(record.robots_txt))
     yield ""
@@ -195,7 +191,7 @@ def why_no_rules(access: Access) -> str:
     return f"{text[0].upper()}{text[1:]}{failure}: {effect}."
 
 
-def _group(group: Any) -> Iterator[RenderableType]:
+def _group(group: Any) -> Renderables:
     yield Text(_heading(group), style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")

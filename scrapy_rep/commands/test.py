@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -25,10 +23,7 @@ from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .sources import FORMS, Policy, Target, read_policies, target_of
-from .texts import STYLES, WORDS, indented, quantity
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, WORDS, Renderables, indented, quantity
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
@@ -125,7 +120,7 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
     return found
 
 
-def _failure(record: Test) -> Iterator[RenderableType]:
+def _failure(record: Test) -> Renderables:
     """Yield the text of an expectation that does not hold."""
     found = record.check
     is_known = record.holds is not None

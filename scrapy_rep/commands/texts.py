@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -27,6 +27,9 @@ MAX_WORD = 30
 
 MAX_CELL = 400
 """Characters of a URL in a table."""
+
+Renderables: TypeAlias = "Iterator[RenderableType]"
+"""What a listing yields."""
 
 Row = tuple[str, "Text | str"]
 """A name and a value."""
@@ -97,7 +100,7 @@ def indented(text: str | Text) -> RenderableType:
     return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 8), expand=False)
 
 
-def laid_out(text: str, styles: Mapping[str, str]) -> Iterator[RenderableType]:
+def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
     """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
 
     ``styles`` are those of values, by their names. The title of a table is its first head if that

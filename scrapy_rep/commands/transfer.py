@@ -15,7 +15,16 @@ import click
 
 from ..protocol.paths import origin_of
 from ..stores.threaded import ThreadedStore
-from .context import STANDARD_INPUT, CommandError, Context, ExitCode, reading, tool, writing
+from .context import (
+    STANDARD_INPUT,
+    NoAnswerError,
+    CommandError,
+    Context,
+    ExitCode,
+    reading,
+    tool,
+    writing,
+)
 from .sources import decompressed, opened
 
 _TEXTS = {
@@ -110,7 +119,7 @@ def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     try:
         yield store
     except StoreError as error:
-        raise CommandError(f"the store {name} failed: {error}", ExitCode.UNKNOWN) from None
+        raise NoAnswerError(f"the store {name} failed: {error}") from None
     finally:
         store.disconnect()
 

@@ -27,11 +27,9 @@ from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
 from .sources import site_of
-from .texts import Row, answer_table, listed, named_values, quantity
+from .texts import Renderables, Row, answer_table, listed, named_values, quantity
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from .session import Session
 
 MAX_PAGE = 10 << 20
@@ -356,7 +354,7 @@ def _words(text: str | None) -> str:
 _PLACES = {META: "in the page", TDM_PLACE: f"in the file {TDM_PLACE}"}
 
 
-def listing(record: View) -> Iterator[RenderableType]:
+def listing(record: View) -> Renderables:
     """Yield the text of a record."""
     yield from explanation(record.check)
     yield ""
