@@ -114,28 +114,12 @@ def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
 
 def _stated(part: Group | Show) -> _Statements:
     """Return what a group states, or what a file states outside of its groups."""
-    found: dict[object, str] = {}
-    values: dict[str, Iterable[str]]
-    if isinstance(part, Group):
-        found = {
-            (rule.allow, rule.length, rule.normalized): str(rule)
-            for rule in part.rules
-            if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
-        }
-        values = {
-            "Pace": [part.pace] if part.pace else [],
-            "Content-Signal": part.content_signal,
-            "Content-Usage": part.content_usage,
-            "License": part.licenses,
-        }
-    else:
-        values = {
-            "Sitemap": part.sitemaps,
-            "Host": [part.host] if part.host else [],
-            "Clean-param": part.clean_params,
-            "Noindex": part.noindex,
-        }
-    texts = (f"{name}: {value}" for name, each in values.items() for value in each)
+    found: dict[object, str] = {
+        (rule.allow, rule.length, rule.normalized): str(rule)
+        for rule in (part.rules if isinstance(part, Group) else ())
+        if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
+    }
+    texts = (f"{name}: {value}" for name, each in part.statements.items() for value in each)
     return found | {text: text for text in texts}
 
 

@@ -31,7 +31,7 @@ from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..protocol.tdmrep import TdmRule
-from .context import NoAnswerError, CommandError
+from .context import CommandError, NoAnswerError
 from .sources import Policy, of_origin
 
 T = TypeVar("T")

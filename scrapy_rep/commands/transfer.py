@@ -17,10 +17,10 @@ from ..protocol.paths import origin_of
 from ..stores.threaded import ThreadedStore
 from .context import (
     STANDARD_INPUT,
-    NoAnswerError,
     CommandError,
     Context,
     ExitCode,
+    NoAnswerError,
     reading,
     tool,
     writing,

@@ -120,10 +120,10 @@ def test_crawlers_with_the_same_rules_and_another_pace_stay_apart(run: Run, tmp_
         "User-agent: c\nUser-agent: d\nDisallow: /y\n"
     )
     groups = run("show", "robots.txt", "--json").record["groups"]
-    assert [(group["tokens"], group["pace"]) for group in groups] == [
-        (["a"], "Crawl-delay: 1"),
-        (["b"], "Crawl-delay: 60"),
-        (["c", "d"], ""),
+    assert [(group["tokens"], group["statements"].get("Pace")) for group in groups] == [
+        (["a"], ["Crawl-delay: 1"]),
+        (["b"], ["Crawl-delay: 60"]),
+        (["c", "d"], None),
     ]
     assert [len(group["rules"]) for group in groups] == [1, 1, 1]
 
@@ -138,14 +138,9 @@ def test_records_above_all_groups(run: Run, tmp_path: Path) -> None:
     (tmp_path / "robots.txt").write_text(above + groups)
     record = run("show", "robots.txt", "--json").record
     validate(record, "show")
-    assert (record["content_signal"], record["licenses"]) == (
-        ["ai-train=no"],
-        ["https://example.com/l"],
-    )
-    stated = [(group["content_signal"], group["licenses"]) for group in record["groups"]]
-    assert stated == [
-        (["search=yes"], ["https://example.com/l"]),
-        (["ai-train=no"], ["/b"]),
+    assert [group["statements"] for group in record["groups"]] == [
+        {"Content-Signal": ["search=yes"], "License": ["https://example.com/l"]},
+        {"Content-Signal": ["ai-train=no"], "License": ["/b"]},
     ]
 
 
