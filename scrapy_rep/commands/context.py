@@ -270,6 +270,16 @@ def writing(name: str = "the output") -> AbstractContextManager[None]:
     return reading(name, verb="write")
 
 
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Raise :class:`CommandError` if a package is missing. ``what`` begins its message."""
+    try:
+        yield
+    except ImportError as error:
+        package = str(error.name).partition(".")[0]
+        raise CommandError(f"{what} the package {package}: pip install {package}") from None
+
+
 # How a function becomes a tool
 
 

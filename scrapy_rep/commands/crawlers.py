@@ -97,6 +97,13 @@ class Agent(NamedTuple):
         """Return the token of the group that applies; None if there is none."""
         return self.verdict(robots, _ANY_PATH).agent
 
+    def tokens_in(self, robots: RobotsTxt) -> tuple[str, ...] | None:
+        """Return the tokens for which a file states more than rules; None if nothing applies."""
+        group = self.group(robots)
+        if group in (None, WILDCARD_AGENT):
+            return None if group is None and self.ignores_wildcard else ()
+        return (group,)
+
 
 ANY_CRAWLER = Agent(WILDCARD_AGENT, ())
 """A crawler that no group names: only the group for ``*`` applies."""

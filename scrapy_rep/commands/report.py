@@ -10,7 +10,7 @@ import click
 from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
-from .context import CommandError, Context, ExitCode, tool, writing
+from .context import CommandError, Context, ExitCode, needing, tool, writing
 from .texts import Renderables, laid_out
 
 _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
@@ -35,12 +35,8 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
     except ReportError as error:
         raise CommandError(str(error)) from None
     if html is not None or not context.as_json:
-        try:
+        with needing("report needs"):
             from ..reports import pages
-        except ModuleNotFoundError as error:
-            raise CommandError(
-                f"report needs the package {error.name}: pip install scrapy-rep[report]"
-            ) from None
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")

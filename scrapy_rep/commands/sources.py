@@ -32,7 +32,7 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import REASONS, RobotsTxt, other_page
 from ..protocol.verdict import Verdict
-from .context import STANDARD_INPUT, CommandError, Context, reading
+from .context import STANDARD_INPUT, CommandError, Context, needing, reading
 
 if TYPE_CHECKING:
     from .session import Session
@@ -297,12 +297,8 @@ def access_rows(access: Access) -> Iterator[Row]:
 
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
-    try:
-        return import_module("..reports.archive", __package__)  # which imports warcio
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "warcio":
-            raise
-        raise CommandError("archives need the package warcio: pip install warcio") from None
+    with needing("archives need"):
+        return import_module("..reports.archive", __package__)
 
 
 def moment(seconds: float | None) -> datetime | None:
@@ -310,9 +306,9 @@ def moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(round(seconds), timezone.utc)
 
 
-def time_text(at: datetime | None) -> str:
+def time_text(at: datetime) -> str:
     """Return a time as text."""
-    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 # Files with URLs, which are read as streams

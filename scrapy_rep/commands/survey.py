@@ -30,7 +30,7 @@ from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_type, without_password
-from .context import MAX_BODY, CommandError, Context, ExitCode, tool, writing
+from .context import MAX_BODY, CommandError, Context, ExitCode, needing, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, target_of, urls_from
 from .texts import laid_out
@@ -145,14 +145,11 @@ def _temporary_folder() -> Iterator[Path]:
 
 def _opened(folder: Path) -> Rows:
     """Open the database. Raises CommandError if a package is missing, before the work begins."""
-    try:
+    purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
+    with needing("survey needs"):
         import jinja2  # noqa: F401
 
-        purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
         return Rows(folder, purposes)
-    except ImportError as error:
-        text = f"survey needs the package {error.name}: pip install {error.name}"
-        raise CommandError(text) from None
 
 
 class _Member(tarfile.TarInfo):

@@ -16,7 +16,6 @@ from ..protocol.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from .explain import Answer
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -24,7 +23,6 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 
 MAX_WORD = 30
 """Characters of a word that a column keeps on one line."""
-
 MAX_CELL = 400
 """Characters of a URL in a table."""
 
@@ -82,16 +80,6 @@ def table(*columns: str, right: Iterable[int] = (), **options: Any) -> Table:
         made.add_column(column, overflow="fold")
     for number in right:
         made.columns[number].justify = "right"
-    return made
-
-
-def answer_table(*columns: str, rows: Iterable[tuple[Answer, Sequence[str]]]) -> Table:
-    """Return a table of answers, each with cells. The first of them is a URL."""
-    made = table("Verdict", *columns)
-    made.columns[0].no_wrap = True
-    made.columns[1].ratio, made.columns[-1].ratio = 3, 2
-    for answer, (url, *cells) in rows:
-        made.add_row(word(answer.allowed), Text(printable(url, MAX_CELL)), *map(Text, cells))
     return made
 
 

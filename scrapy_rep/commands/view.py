@@ -25,9 +25,9 @@ from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
 from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
-from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
+from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
 from .sources import site_of
-from .texts import Renderables, Row, answer_table, listed, named_values, quantity
+from .texts import MAX_CELL, Renderables, Row, listed, named_values, quantity, table, word
 
 if TYPE_CHECKING:
     from .session import Session
@@ -376,8 +376,13 @@ def listing(record: View) -> Renderables:
     links = [one for one in page.links if one.kind != "resource" or one.allowed is False]
     if links:
         yield ""
-        rows = [(one, (one.url, _why(one))) for one in links[:MAX_SHOWN]]
-        yield answer_table("Link", "Why", rows=rows)
+        made = table("Verdict", "Link", "Why")
+        made.columns[0].no_wrap = True
+        made.columns[1].ratio, made.columns[2].ratio = 3, 2
+        for link in links[:MAX_SHOWN]:
+            url = Text(printable(link.url, MAX_CELL))
+            made.add_row(word(link.allowed), url, Text(_why(link)))
+        yield made
     left = len(links[MAX_SHOWN:]) + page.left_out
     if left:
         yield f"and {left:,} more links"
@@ -403,8 +408,7 @@ def _rows(record: View) -> Iterator[Row]:
     if page.nofollow:
         yield "Effect", "its links are not followed"
     if page.usage:
-        words = {True: "granted", False: "refused"}
-        yield "Usage", ", ".join(f"{name}: {words[use]}" for name, use in page.usage.items())
+        yield "Usage", str(Usage(page.usage, ()))
     yield from listed("License", page.licenses, 3)
     resources = [link.allowed for link in page.links if link.kind == "resource"]
     if resources:

@@ -233,4 +233,4 @@ def test_without_jinja2(tmp_path: Path) -> None:
     assert subprocess.run([*asked, "--json"], capture_output=True, check=False).returncode == 0
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "report needs the package jinja2: pip install scrapy-rep[report]" in done.stderr
+    assert "report needs the package jinja2: pip install jinja2" in done.stderr
