@@ -80,10 +80,7 @@ TOOL_CODES = {
         "the page is disallowed, or has a contradiction",
         "the page or its robots.txt could not be fetched",
     ),
-    "lint": (
-        "there is an error or a warning; with --diff: a correction",
-        "a site does not answer",
-    ),
+    "lint": ("there is an error or a warning; with --diff: a correction", "a site does not answer"),
     "rule": ("", ""),
     "report": ("a disallowed page was requested", "the report cannot tell"),
     "survey": ("", "a part of the input cannot be read"),

@@ -78,12 +78,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     help="Report only these findings: codes, beginnings of codes, or names.",
 )
 @click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
-@click.option(
-    "--fix",
-    "fixes",
-    is_flag=True,
-    help="Make the safe corrections.",
-)
+@click.option("--fix", "fixes", is_flag=True, help="Make the safe corrections.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
 @click.option(
     "--unsafe-fixes",

@@ -46,10 +46,9 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
 
 def exit_code_of(report: Report) -> ExitCode:
     """Return FOUND if a disallowed page was requested, UNKNOWN if the report cannot tell."""
-    return {
-        Obedience.DISALLOWED: ExitCode.FOUND,
-        Obedience.NOT_KNOWN: ExitCode.UNKNOWN,
-    }.get(obedience(report), ExitCode.OK)
+    return {Obedience.DISALLOWED: ExitCode.FOUND, Obedience.NOT_KNOWN: ExitCode.UNKNOWN}.get(
+        obedience(report), ExitCode.OK
+    )
 
 
 def summary(report: Report) -> Renderables:

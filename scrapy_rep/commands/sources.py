@@ -227,10 +227,7 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
 
 
 def fetch_policies(
-    targets: Collection[Target],
-    known: dict[str | None, Policy],
-    session: Session,
-    context: Context,
+    targets: Collection[Target], known: dict[str | None, Policy], session: Session, context: Context
 ) -> list[Target]:
     """Add the policies of targets to those that are known, each by its origin.
 

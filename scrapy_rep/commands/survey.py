@@ -86,11 +86,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 @click.option("--compare", metavar="FILE", help="Rows of another survey.")
 @click.option("--html", metavar="FILE", help="Also write a page with charts.")
 def survey_tool(
-    context: Context,
-    names: Sequence[str],
-    rows: str | None,
-    compare: str | None,
-    html: str | None,
+    context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:
     """Make a survey."""
     for name in (rows, compare):

@@ -49,11 +49,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     from ..stores.entry import to_line
 
     written = unreadable = 0
-    with (
-        using_store(store_url, must_exist=True) as store,
-        writing(name),
-        _writable(name) as file,
-    ):
+    with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
         for key, entry in store.entries():
             if entry is None:
                 unreadable += 1

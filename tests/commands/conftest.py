@@ -171,10 +171,7 @@ def tool(
 
 
 def forked(
-    *arguments: str,
-    cwd: Path | str = "/",
-    stdin: str | bytes | None = None,
-    **environment: str,
+    *arguments: str, cwd: Path | str = "/", stdin: str | bytes | None = None, **environment: str
 ) -> Done:
     """Run a tool in a fork of a process that has already imported Scrapy."""
     if isinstance(stdin, str):

@@ -263,8 +263,7 @@ def test_a_file_that_is_no_archive(run: Run, tmp_path: Path, octets: bytes) -> N
 
 def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
     path = write_archive(
-        tmp_path / "a.warc.gz",
-        [response(f"2025-0{n}-01T06:00", URL, CLOSED) for n in range(1, 9)],
+        tmp_path / "a.warc.gz", [response(f"2025-0{n}-01T06:00", URL, CLOSED) for n in range(1, 9)]
     )
     path.write_bytes(path.read_bytes()[:-20])
     done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.reports.records import (
-    RunEvent,
-)
+from scrapy_rep.reports.records import RunEvent
 from testing import report_samples
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
