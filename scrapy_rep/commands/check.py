@@ -40,7 +40,6 @@ from .sources import (
     Target,
     archive_reader,
     fetch_policies,
-    is_file,
     moment,
     of_origin,
     read_policies,
@@ -170,7 +169,7 @@ def check_tool(
     if source is None and (from_format or url_field):
         raise CommandError("--from-format and --url-field belong to a file with URLs")
     for name in urls:
-        if is_file(name) and not name.startswith("/") and Path(name).is_file():
+        if not name.startswith("/") and Path(name).is_file():
             raise CommandError(
                 f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
             )
@@ -295,11 +294,7 @@ class _Checker:
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
             policy = of_origin(origin, partial(_verdict_at, origin, found.time))
-            before = self.policies.get(origin.key)
             self.policies[origin.key] = policy
-            state = policy.robots, policy.access.state
-            if before is not None and state == (before.robots, before.access.state):
-                continue
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(policy, target.url))
                 if self._is_found(record, policy, agent):

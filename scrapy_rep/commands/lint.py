@@ -99,11 +99,15 @@ def lint_tool(
 ) -> int:
     """Lint files."""
     selected, ignored = _codes(select), _codes(ignore)
-    _check_options(context, fixes=fixes, diff=diff, unsafe=unsafe)
-    if fixes:
-        for name in names:
-            if not is_file(name) or name == STANDARD_INPUT:
-                raise CommandError(f"--fix corrects files, and {name} is not a file")
+    if fixes and diff:
+        raise CommandError("--fix and --diff exclude each other")
+    if unsafe and not (fixes or diff):
+        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
+    if diff and context.as_json:
+        raise CommandError("--diff and --format json exclude each other")
+    for name in names:
+        if fixes and (not is_file(name) or name == STANDARD_INPUT):
+            raise CommandError(f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     codes = [code.code for code in chosen_codes(selected, ignored)]
     found: list[Finding] = []
@@ -144,29 +148,17 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     if not codes:
         rows = (f"{code}  {code.severity:7}  {code.short_name}\n" for code in Code)
         context.write("".join(rows))
-    context.write("\n".join(f"{explanation(each)}\n" for each in Code if each in codes))
+    explained = (_explanations()[each.code] for each in Code if each in codes)
+    context.write("\n".join(f"{each}\n" for each in explained))
     return ExitCode.OK
 
 
 @cache
 def _explanations() -> dict[str, str]:
+    """Return for each code its explanation in Markdown, which begins with the code and the name."""
     text = (files(__package__) / EXPLANATIONS).read_text("utf-8")
     sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
     return {section[:4]: section.strip() for section in sections}
-
-
-def explanation(code: Code) -> str:
-    """Return the explanation of a code in Markdown. Its first line is the code and the name."""
-    return _explanations()[code.code]
-
-
-def _check_options(context: Context, *, fixes: bool, diff: bool, unsafe: bool) -> None:
-    if fixes and diff:
-        raise CommandError("--fix and --diff exclude each other")
-    if unsafe and not (fixes or diff):
-        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
-    if diff and context.as_json:
-        raise CommandError("--diff and --format json exclude each other")
 
 
 def _files(names: Sequence[str]) -> list[str]:

@@ -11,8 +11,10 @@ from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
 from .context import CommandError, Context, ExitCode, needing, tool, writing
-from .texts import Renderables, laid_out
+from .texts import laid_out
 
+_CODES = {Obedience.DISALLOWED: ExitCode.FOUND, Obedience.NOT_KNOWN: ExitCode.UNKNOWN}
+"""``NOT_KNOWN``: the report cannot tell whether a disallowed page was requested."""
 _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
 
 
@@ -40,19 +42,7 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")
-    context.show(report, summary)
-    return exit_code_of(report)
-
-
-def exit_code_of(report: Report) -> ExitCode:
-    """Return FOUND if a disallowed page was requested, UNKNOWN if the report cannot tell."""
-    return {Obedience.DISALLOWED: ExitCode.FOUND, Obedience.NOT_KNOWN: ExitCode.UNKNOWN}.get(
-        obedience(report), ExitCode.OK
-    )
-
-
-def summary(report: Report) -> Renderables:
-    """Yield the summary of a report."""
-    from ..reports.pages import report_summary
-
-    return laid_out(report_summary(report), {"Disallowed": _STYLES[exit_code_of(report)]})
+    code = _CODES.get(obedience(report), ExitCode.OK)
+    styles = {"Disallowed": _STYLES[code]}
+    context.show(report, lambda each: laid_out(pages.report_summary(each), styles))
+    return code

@@ -6,7 +6,8 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -22,7 +23,6 @@ from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred
 
 from ..addon import Addon
@@ -78,7 +78,7 @@ class Session:
             )
         self._crawler = crawler
         self._ended = ended
-        self._call = _caller()
+        self._call = asyncio.get_running_loop().call_soon_threadsafe
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}
@@ -145,17 +145,6 @@ class Session:
         )
 
 
-def _caller() -> Callable[..., object]:
-    """Return a function that calls another one in this event loop, from any thread."""
-    if is_reactor_installed():
-        from twisted.internet import reactor
-
-        return reactor.callFromThread  # type: ignore[no-any-return]
-    import asyncio
-
-    return asyncio.get_running_loop().call_soon_threadsafe
-
-
 class SessionSpider(Spider):
     """Makes a session, keeps Scrapy running until its end, and requests nothing."""
 
@@ -168,9 +157,9 @@ class SessionSpider(Spider):
             session = Session(self.crawler, self.ended)
         except Exception as error:
             self.made.set_exception(error)
-        else:
-            self.made.set_result(session)
-            await maybe_deferred_to_future(session.end)
+            return
+        self.made.set_result(session)
+        await maybe_deferred_to_future(session.end)
         requests: tuple[Request, ...] = ()
         for request in requests:  # none: the session makes its own
             yield request

@@ -22,7 +22,7 @@ from ..protocol.printable import printable
 from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
-from .sources import FORMS, Policy, Target, read_policies, target_of
+from .sources import FORMS, Target, read_policies, target_of
 from .texts import STYLES, WORDS, Renderables, indented, quantity
 
 MAX_EXPECTATIONS = 100_000
@@ -64,7 +64,14 @@ def test_tool(context: Context, name: str, robots: str) -> int:
             context.warn(warning)
     counts: Counter[bool | None] = Counter()
     for line, kind, agent, target in expectations:
-        record = _tested(line, kind, agent, target, policy)
+        is_known = not policy.access.is_unreachable
+        verdict = agent.verdict(policy, target.url) if is_known else None
+        record = Test(
+            line=line,
+            expectation=f"{kind} {agent.name} {target.given}",
+            holds=None if verdict is None else verdict.allowed == (kind == "allow"),
+            check=explain(target, agent, policy, verdict),
+        )
         counts[record.holds] += 1
         if context.as_json:
             context.record(record)
@@ -73,18 +80,6 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     if not context.as_json:
         context.print([_summary(counts)])
     return exit_code(+counts)
-
-
-def _tested(line: int, kind: str, agent: Agent, target: Target, policy: Policy) -> Test:
-    verdict = None
-    if not policy.access.is_unreachable:
-        verdict = agent.verdict(policy, target.url)
-    return Test(
-        line=line,
-        expectation=f"{kind} {agent.name} {target.given}",
-        holds=None if verdict is None else verdict.allowed == (kind == "allow"),
-        check=explain(target, agent, policy, verdict),
-    )
 
 
 def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -100,7 +101,7 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a tool in a thread of this process, with a crawler on the event loop of the test."""
 
     async def cli(*arguments: str, settings: dict[str, Any] | None = None) -> Done:
-        call = session_module._caller()
+        call = asyncio.get_running_loop().call_soon_threadsafe
         ends: list[Future[None]] = []
 
         @contextmanager
