@@ -14,6 +14,9 @@ from typing import Any
 import click
 
 from ..protocol.paths import origin_of
+from ..stores.base import StoreError
+from ..stores.entry import LINE_LIMIT, from_line, to_line
+from ..stores.registry import open_for_tool, without_password
 from ..stores.threaded import ThreadedStore
 from .context import (
     STANDARD_INPUT,
@@ -46,8 +49,6 @@ _TEXTS = {
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
     """Export a store."""
-    from ..stores.entry import to_line
-
     written = unreadable = 0
     with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
         for key, entry in store.entries():
@@ -76,8 +77,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
 @click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     """Import policies."""
-    from ..stores.entry import from_line
-
     counts: Counter[str] = Counter()
     with (
         reading(name, "JSON Lines", zlib.error),
@@ -104,9 +103,6 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
-    from ..stores.base import StoreError
-    from ..stores.registry import open_for_tool, without_password
-
     name = without_password(url)
     try:
         store = open_for_tool(url, must_exist=must_exist)
@@ -134,8 +130,6 @@ def _is_key(key: str) -> bool:
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and the lines that are not blank; None for a line that is too long."""
-    from ..stores.entry import LINE_LIMIT
-
     number = 0
     while line := stream.readline(LINE_LIMIT + 1):
         number += 1

@@ -13,11 +13,20 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import click
+from lxml import etree  # type: ignore[import-untyped]
 from msgspec import Struct
 from rich.text import Text
-from scrapy.http import Response
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response, TextResponse
+from w3lib.html import HTML5_WHITESPACE
+from w3lib.url import safe_url_string
 
+from ..fetch.downloader import in_words
+from ..fetch.redirects import redirect_target
 from ..pages.directives import META, TDM_PLACE, header_lines
+from ..pages.html import document
+from ..pages.middleware import directives_of, statements_in
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
@@ -182,11 +191,6 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
 
 
 def _download(session: Session, record: View) -> Response | None:
-    from scrapy import Request
-    from scrapy.exceptions import IgnoreRequest
-
-    from ..fetch.downloader import in_words
-
     try:
         return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
     except IgnoreRequest as error:  # also if the robots.txt disallows the page for your crawler
@@ -197,12 +201,8 @@ def _download(session: Session, record: View) -> Response | None:
 
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
-    from ..fetch.redirects import redirect_target
-    from ..pages.middleware import directives_of, statements_in
-
     stated = dict.fromkeys(statements_in(response, agent.tokens, tdm))
     found = directives_of(response, list(stated))
-    content_type = header_lines(response, "Content-Type")
     own = usage.of_response(
         *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
     )
@@ -210,7 +210,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
     page = Page(
         url=response.url,
         status=response.status,
-        content_type=content_type[0][:MAX_LENGTH] if content_type else None,
+        content_type="".join(header_lines(response, "Content-Type")[:1])[:MAX_LENGTH] or None,
         size=len(response.body),
         directives=[
             Directive(rule, argument[:MAX_LENGTH], place, name)
@@ -256,10 +256,6 @@ def read_content(response: Response, page: Page) -> None:
 
     Never raises for what a site sends.
     """
-    from scrapy.http import HtmlResponse, TextResponse
-
-    from ..pages.html import document
-
     if not isinstance(response, HtmlResponse):
         if isinstance(response, TextResponse):
             page.text = response.body[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
@@ -316,9 +312,6 @@ def _links(root: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _resolved(href: str, base: str) -> str | None:
-    from w3lib.html import HTML5_WHITESPACE
-    from w3lib.url import safe_url_string
-
     href = href.strip(HTML5_WHITESPACE)
     if len(href) > MAX_URL or href.lower().startswith(_NOT_FOLLOWED):
         return None
@@ -331,8 +324,6 @@ def _resolved(href: str, base: str) -> str | None:
 
 def _text(root: Any) -> str:
     """Return the text of a page, a line for each block. Removes elements from the tree."""
-    from lxml import etree  # type: ignore[import-untyped]
-
     etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
     parts: list[str] = []
     for event, element in etree.iterwalk(root, ("start", "end")):

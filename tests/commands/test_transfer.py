@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.commands import transfer
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import entry as stored_entry
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -158,7 +158,7 @@ def test_broken_lines(run: Run, tmp_path: Path, line: Any, reason: str) -> None:
 
 
 def test_a_line_of_any_length(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_entry, "LINE_LIMIT", 2000)
+    monkeypatch.setattr(transfer, "LINE_LIMIT", 2000)
     good = to_line("https://a.example", ENTRIES["https://a.example"]).encode()
     lines = b"x" * 10_000 + b"\n" + good + b" " * 2001
     (tmp_path / "x.jsonl").write_bytes(lines)
