@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
+from ..fetch.fetcher import status_policy
 from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import (
     AccessResult,
@@ -30,6 +31,7 @@ from ..protocol.printable import printable
 from ..protocol.records import describe
 from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
+from ..settings import turns_obeying_off
 from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
@@ -38,10 +40,10 @@ from .sources import (
     FORMS,
     Policy,
     Target,
+    access_of,
     archive_reader,
     fetch_policies,
     moment,
-    of_origin,
     read_policies,
     site_of,
     time_text,
@@ -176,8 +178,6 @@ def check_tool(
     given: Iterator[str] = iter(urls)
     if source is not None:
         given = chain(given, urls_from(source, form=from_format, field=url_field))
-    from ..settings import turns_obeying_off  # it imports Scrapy
-
     if turns_obeying_off(context.scrapy_settings):
         context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
@@ -186,8 +186,7 @@ def check_tool(
     if plan and len(named) > 1:
         raise CommandError("--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
-    explains = source is None and not plan and not only
-    explains = explains and (context.as_json or len(urls) * len(named) == 1)
+    explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
@@ -281,19 +280,19 @@ class _Checker:
         self.policies, self.since = {}, {}
         wanted = defaultdict(list)
         for target in targets:
-            wanted[target.origin or ""].append(target)
-        known: dict[str, Origin] = {}
+            if target.origin:
+                wanted[target.origin].append(target)
+        origins = {key: Origin(key) for key in wanted}
         files = [self._responses(path, wanted) for path in self.archives]
         for found in merge(*files, key=lambda each: each.time):
-            if found.origin not in known:
-                known[found.origin] = Origin(found.origin)
-            origin = known[found.origin]
+            origin = origins[found.origin]
             event = _event(found, origin, self.context)
             if event is None:
                 continue
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
-            policy = of_origin(origin, partial(_verdict_at, origin, found.time))
+            verdict = partial(_verdict_at, origin, found.time)
+            policy = Policy(origin.key, origin.robots, verdict, access_of(origin))
             self.policies[origin.key] = policy
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(policy, target.url))
@@ -382,8 +381,6 @@ def _verdict_at(origin: Origin, at: float, url: str, tokens: tuple[str, ...]) ->
 
 def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchResult | None:
     """Return what an archived response means; None if it changes nothing, such as a redirect."""
-    from ..fetch.fetcher import status_policy  # it imports Twisted
-
     statuses = status_policy(context.settings, origin)
     result = access_result(found.status, statuses, conditional=found.sha256 is not None)
     if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):

@@ -206,13 +206,13 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:
     """Write the difference of two texts, escaped. Return whether there is one."""
+    shown = printable(name, _MAX_NAME)
     before, after = (
         [printable(line.decode("utf-8", "replace"), _MAX_NAME) for line in Source(text).written]
         for text in (body, fixed)
     )
     if body != fixed and before == after:
-        context.write(f"{printable(name, _MAX_NAME)}: only its encoding changes\n")
-    shown = printable(name, _MAX_NAME)
+        context.write(f"{shown}: only its encoding changes\n")
     lines = unified_diff(before, after, shown, shown, lineterm="")
     context.write("".join(f"{line}\n" for line in lines))
     return body != fixed
@@ -221,19 +221,18 @@ def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> boo
 def _write(
     name: str, body: bytes, findings: Sequence[Finding], context: Context, *, quiet: bool
 ) -> None:
-    output = context
     lines = Source(body).written if findings else []
     for finding in findings:
-        if output.as_json:
-            output.record(LintFinding.of(name, finding))
+        if context.as_json:
+            context.record(LintFinding.of(name, finding))
             continue
         style = _STYLES[finding.severity]
-        output.write(f"{to_text(name, finding, output.styled(str(finding.severity), style))}\n")
+        context.write(f"{to_text(name, finding, context.styled(str(finding.severity), style))}\n")
         if not quiet:
             line = lines[finding.line - 1] if finding.line <= len(lines) else b""
             text = line.decode("utf-8", "replace")
             shown, mark = excerpt(text, finding.column, finding.end_column)
-            output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
+            context.write(f"    {shown}\n    {context.styled(mark, style)}\n")
 
 
 def _write_notes(found: Sequence[Finding], context: Context) -> None:
@@ -258,11 +257,11 @@ def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
     """
     first = max(0, column - 1 - _MAX_BEFORE)
     before, place, after = (
-        printable(part, _MAX_NAME)
-        for part in (
-            line[first : column - 1],
-            line[column - 1 : end_column - 1],
-            line[end_column - 1 :],
+        printable(line[start:end], _MAX_NAME)
+        for start, end in (
+            (first, column - 1),
+            (column - 1, end_column - 1),
+            (end_column - 1, None),
         )
     )
     before = "…" + before if first else before

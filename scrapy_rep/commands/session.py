@@ -32,7 +32,7 @@ from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..protocol.tdmrep import TdmRule
 from .context import CommandError, NoAnswerError
-from .sources import Policy, of_origin
+from .sources import Policy, access_of
 
 T = TypeVar("T")
 
@@ -137,10 +137,13 @@ class Session:
         origin = await self._cache.wait_for(key, Request(page_url or robots_txt_url(key)))
         if origin is None:
             raise _ended_early()
-        return of_origin(
-            origin,
+        body = self._bodies.pop(origin.key, None)
+        return Policy(
+            origin.key,
+            origin.robots,
             partial(self._cache.verdict, origin),
-            self._bodies.pop(origin.key, None),
+            access_of(origin),
+            body if origin.robots else None,
             partial(self._cache.seconds_between, origin),
         )
 

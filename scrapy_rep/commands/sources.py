@@ -21,7 +21,7 @@ from datetime import datetime, timezone
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -37,9 +37,6 @@ from .context import STANDARD_INPUT, CommandError, Context, needing, reading
 if TYPE_CHECKING:
     from .session import Session
     from .texts import Row
-
-Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
-"""Returns the verdict on a URL for a crawler with these product tokens."""
 
 FORMS = "a file ('-': standard input), or a site"
 """The forms of a robots.txt, for help texts."""
@@ -147,7 +144,8 @@ class Policy:
     """``scheme://host[:port]``; None for a file."""
     robots: RobotsTxt | None
     """The rules that apply; None if there are none, because of the status or of a failure."""
-    verdict: Verdicts
+    verdict: Callable[[str, tuple[str, ...]], Verdict]
+    """Returns the verdict on a URL for a crawler with these product tokens."""
     access: Access
     body: bytes | None = None
     """The file as it was received, if the session keeps it."""
@@ -177,18 +175,19 @@ def of_file(name: str, body: bytes) -> Policy:
     return Policy(None, robots, verdict, access, body)
 
 
-def of_origin(
-    origin: Origin,
-    verdict: Verdicts,
-    body: bytes | None = None,
-    seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0,
-) -> Policy:
-    """Return the policy of an origin after its robots.txt was fetched or found in a store."""
+def access_of(origin: Origin) -> Access:
+    """Return where the robots.txt of an origin came from: it was fetched, or is from a store."""
     is_unreachable = origin.state is State.UNREACHABLE
-    access = Access(
+    if origin.result.is_unavailable:
+        state = REASONS[origin.result].value
+    elif origin.robots is None:
+        state = "unreachable"
+    else:
+        state = "rules" if origin.failure is None else "stale-copy"
+    return Access(
         url=origin.file_url,
         source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
-        state=_state(origin),
+        state=state,
         status=origin.status,
         final_url=origin.url,
         failure=origin.failure,
@@ -196,8 +195,6 @@ def of_origin(
         expires_at=moment((origin.refresh_at if is_unreachable else origin.expires_at) or None),
         unreachable_since=moment(origin.unreachable_since),
     )
-    body = body if origin.robots else None
-    return Policy(origin.key, origin.robots, verdict, access, body, seconds_between)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -258,14 +255,6 @@ def fetch_policies(
             text = f"{target.origin} does not answer: {other.origin} is used"
             context.note(text, "hosts without https")
     return [others.get(target, target) for target in targets]
-
-
-def _state(origin: Origin) -> str:
-    if origin.result.is_unavailable:
-        return REASONS[origin.result].value
-    if origin.robots is None:
-        return "unreachable"
-    return "stale-copy" if origin.failure is not None else "rules"
 
 
 # Texts
