@@ -255,15 +255,10 @@ def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
     Dissallow: /private
     ^^^^^^^^^
     """
-    first = max(0, column - 1 - _MAX_BEFORE)
-    before, place, after = (
-        printable(line[start:end], _MAX_NAME)
-        for start, end in (
-            (first, column - 1),
-            (column - 1, end_column - 1),
-            (end_column - 1, None),
-        )
-    )
+    column, end_column = column - 1, end_column - 1
+    first = max(0, column - _MAX_BEFORE)
+    places = ((first, column), (column, end_column), (end_column, None))
+    before, place, after = (printable(line[start:end], _MAX_NAME) for start, end in places)
     before = "…" + before if first else before
     shown = before + place + after
     length = max(1, min(cell_len(place), _MAX_LINE - cell_len(before)))
