@@ -7,7 +7,7 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -78,7 +78,7 @@ class Session:
             )
         self._crawler = crawler
         self._ended = ended
-        self._call = asyncio.get_running_loop().call_soon_threadsafe
+        self._call: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -189,24 +190,22 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 def tool(
     *arguments: str,
-    cwd: Path | str = "/",
-    stdin: str | bytes | None = None,
-    command: tuple[str, ...] = ("scrapy_rep.commands.main",),
+    cwd: Path | str = ".",
+    python: tuple[str, ...] = ("-m", "scrapy_rep.commands.main"),
     **environment: str,
 ) -> Done:
-    """Run a tool in a process of its own."""
-    if isinstance(stdin, str):
-        stdin = stdin.encode()
+    """Run a tool, or other Python code, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", *command, *arguments],
+        [sys.executable, *python, *arguments],
         cwd=cwd,
         env=environment_of(**environment),
-        input=stdin or b"",
+        stdin=subprocess.DEVNULL,
         capture_output=True,
+        text=True,
         timeout=TIMEOUT,
         check=False,
     )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 @contextmanager
@@ -229,6 +228,13 @@ def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
             raise
         finally:
             timer.cancel()
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
 
 
 def environment_of(**more: str) -> dict[str, str]:

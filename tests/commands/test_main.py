@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
-import subprocess
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,7 @@ from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 
-from .conftest import Done, Run, write
+from .conftest import Done, Run, tool, write
 
 
 def test_entry_points() -> None:
@@ -188,9 +186,8 @@ def test_interruptions(
 
 def test_without_the_extra_it_says_so() -> None:
     code = "import sys; sys.modules['rich'] = None; import scrapy_rep.commands.main"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
+    message = "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
+    assert tool(python=("-c", code)) == Done(1, "", message)
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import msgspec
@@ -19,7 +17,7 @@ from testing import report_samples
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
 
-from .conftest import Done, Run, write
+from .conftest import Done, Run, tool, write
 
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
 DENIED = Verdict(False, Reason.RULES, Rule(False, "/private", 3), "*")
@@ -196,15 +194,14 @@ def test_a_narrow_terminal_keeps_the_first_columns(
     assert text == said
 
 
-def test_without_jinja2(tmp_path: Path) -> None:
+def test_without_jinja2(run: Run) -> None:
     """In a process of its own: other tests here may have loaded the package."""
     code = (
         "import sys; sys.modules['jinja2'] = None; from scrapy_rep.commands.main import main; "
         "sys.exit(main(sys.argv[1:]))"
     )
-    path = report_samples.usual(3).write(tmp_path / "one.events.gz")
-    asked = [sys.executable, "-c", code, "report", str(path)]
-    assert subprocess.run([*asked, "--json"], capture_output=True, check=False).returncode == 0
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "report needs the package jinja2: pip install jinja2" in done.stderr
+    asked = ("report", str(report_samples.usual(3).write(Path("one.events.gz"))))
+    assert tool(*asked, "--json", python=("-c", code)).code == 0
+    done = tool(*asked, python=("-c", code))
+    assert done.code == 2
+    assert "report needs the package jinja2: pip install jinja2" in done.err

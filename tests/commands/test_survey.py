@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from testing.archives import response, write_archive
 from testing.web import Page, Web, redirect
 from testing.web import text as plain
 
-from .conftest import TIMEOUT, Cli, Done, Run, started, write
+from .conftest import TIMEOUT, Cli, Done, Run, started, wait_until, write
 
 FILES = {
     "shops/a.txt": b"User-agent: *\nDisallow: /cart\nCrawl-delay: 5\nSitemap: https://a.example/s",
@@ -293,9 +292,7 @@ def test_sigterm_leaves_no_folder(
     site = web.site(Page(delay=2 * TIMEOUT))
     (tmp_path / "sites.txt").write_text(site.root)
     with started("survey", str(tmp_path / "sites.txt")) as process:
-        while not site.received:
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: site.received)
         process.terminate()
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (143, b"", b"")

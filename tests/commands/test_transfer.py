@@ -72,8 +72,8 @@ def test_a_round_trip_is_exact(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("store")
-def test_from_a_store_to_another_through_a_pipe(run: Run, tmp_path: Path) -> None:
-    exported = tool("export", "sqlite:///a.sqlite", cwd=tmp_path)
+def test_from_a_store_to_another_through_a_pipe(run: Run) -> None:
+    exported = tool("export", "sqlite:///a.sqlite")
     assert (exported.code, exported.err) == (0, "")
     done = run("import", "sqlite:///b.sqlite", stdin=exported.out)
     assert (done.code, done.out) == (0, "6 added\n")
