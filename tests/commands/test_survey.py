@@ -42,6 +42,8 @@ def folder(run: Run, tmp_path: Path) -> Path:
         path = tmp_path / "sites" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
+    (tmp_path / "sites" / "loop").symlink_to(tmp_path / "sites")  # links are not followed
+    (tmp_path / "sites" / "link.txt").symlink_to(path)
     return tmp_path / "sites"
 
 
@@ -333,12 +335,6 @@ def test_files_that_cannot_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) ->
     done = run("survey", "sites", "--json")
     assert record_of(done, code=3).files == 2
     assert "e.txt: Permission denied" in done.err
-
-
-def test_links_are_not_followed(run: Run, folder: Path) -> None:
-    (folder / "loop").symlink_to(folder)
-    (folder / "link.txt").symlink_to(folder / "e.txt")
-    assert record_of(run("survey", "sites", "--json")).files == 5
 
 
 @pytest.mark.usefixtures("folder")
