@@ -17,7 +17,7 @@ import sys
 import tarfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_type, without_password
-from .context import MAX_BODY, CommandError, Context, ExitCode, needing, tool, writing
+from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, target_of, urls_from
 from .texts import laid_out
@@ -172,38 +172,34 @@ class Inputs:
         self.has_lists = False
         """Whether an input is a list of sites, whose files are fetched."""
         self._session: Session | None = None
-        self._readers = [reader for name in names if (reader := self._reader(name)) is not None]
+        self._rows = chain.from_iterable([self._reader(name) for name in names])
 
     def write(self, path: Path, session: Session | None = None) -> None:
         """Write the row of each site. A problem is a warning, and the rest is read."""
         self._session = session
         with writing(str(path)), path.open("wb") as file:
-            for row in chain.from_iterable(read() for read in self._readers):
-                file.write(encode(row) + b"\n")
+            file.writelines(encode(row) + b"\n" for row in self._rows)
 
-    def _reader(self, name: str) -> Callable[[], Iterator[Row]] | None:
-        """Return a function that reads an input, or None for rows. Raises CommandError."""
+    def _reader(self, name: str) -> Iterator[Row]:
+        """Return an iterator that reads an input. Raises CommandError if it is not one."""
         path = Path(name)
         if "://" in name:
             if find_type(name) is None:
                 raise CommandError(f"{without_password(name)} is not the URL of a store")
-            return lambda: self._of_store(name)
+            return self._of_store(name)
         if path.is_dir():
-            return lambda: self._of_folder(name)
-        try:
+            return self._of_folder(name)
+        with reading(name):
             path.stat()
-        except OSError as error:
-            raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
         if name.endswith(ROW_FILES):
             self.row_files.append(path)
-            return None
+            return iter(())
         if name.lower().endswith((".warc", ".warc.gz")):
-            reader = archive_reader()
-            return lambda: self._of_archive(path, reader)
+            return self._of_archive(path, archive_reader())
         if _TAR.search(name):
-            return lambda: self._of_tar(name)
+            return self._of_tar(name)
         self.has_lists = True
-        return lambda: self._of_list(name)
+        return self._of_list(name)
 
     def _problem(self, message: object) -> None:
         self.is_complete = False
