@@ -13,8 +13,8 @@ from scrapy.settings import Settings as ScrapySettings
 import scrapy_rep
 import scrapy_rep.testing
 from scrapy_rep import exceptions, meta_keys
+from scrapy_rep.commands.context import EXIT_CODES, TOOL_CODES
 from scrapy_rep.commands.main import TOOLS
-from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.settings import _SETTINGS, Settings
 
