@@ -27,6 +27,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
+from itertools import islice
 from math import inf
 from typing import Any, NamedTuple
 
@@ -65,14 +66,8 @@ _OTHERS = ("none", "all", "index", "follow", "max-image-preview", _UNAVAILABLE_A
 
 # agent = token ["/" version] ":"
 # A name or the end of the part follows. So "foo: 5" and the time of a date have no agent.
-_AGENT = re.compile(
-    r"""
-    \s* ( \* | [A-Za-z0-9_][A-Za-z0-9_.-]* )
-    (?: / \S* )?
-    \s* : \s* (?= [A-Za-z*] | \Z )
-    """,
-    re.VERBOSE,
-)
+_NAME = r"(?: \* | [A-Za-z0-9_][A-Za-z0-9_.-]* )"
+_AGENT = re.compile(rf"\s* ({_NAME}) (?: / \S* )? \s* : \s* (?= [A-Za-z*] | \Z )", re.VERBOSE)
 _NUMBER = re.compile("-1|[0-9]{1,9}")
 
 # Text up to a separator that is not in quotation marks, for one separator each. The last quotation
@@ -85,13 +80,7 @@ _BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
 )
 
 # Link (RFC 8288 §3): "<" target ">" *( ";" parameter )
-_LINK_VALUE = re.compile(
-    rf"""
-    < ( [^<>]* ) >
-    ( (?: [^,"]+ | {_QUOTED} )* )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_LINK_VALUE = re.compile(rf'< ([^<>]*) > ( (?: [^,"]+ | {_QUOTED} )* )', re.VERBOSE | re.DOTALL)
 # A challenge with the scheme of RSL (RFC 9110 §11.3), in a line without quoted strings.
 _LICENSE_CHALLENGE = re.compile(
     r"(?:^|,) [ \t]* license (?: [ \t]+ (?! [ \t=] ) | [ \t]* (?: , | \Z ) )",
@@ -100,27 +89,14 @@ _LICENSE_CHALLENGE = re.compile(
 _QUOTED_STRING = re.compile(_QUOTED, re.VERBOSE | re.DOTALL)
 MAX_CHALLENGES, MAX_CHALLENGE = 10, 4096
 """The WWW-Authenticate lines that are read, and the characters of each (ours)."""
-PAYMENT_REQUIRED = 402
-"""RFC 9110 §15.5.3."""
 MAX_OFFERS = 16_384
 """Characters of a PAYMENT-REQUIRED header. A longer one is not kept (ours)."""
 
 _PARAMETER_VALUE = re.compile("[=:]")
-_BARE_AGENT = re.compile(r"\* | [A-Za-z0-9_][A-Za-z0-9_.-]*", re.VERBOSE)
+_BARE_AGENT = re.compile(_NAME, re.VERBOSE)
 
 _UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
 """The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
-
-
-class Element(NamedTuple):
-    """A meta or a link element of a page."""
-
-    tag: str
-    """``meta`` or ``link``."""
-    key: str
-    """Its name or its link types (``rel``), in lower case."""
-    value: str
-    """Its content, or the URL that it links to (``href``)."""
 
 
 class Statement(NamedTuple):
@@ -223,22 +199,47 @@ _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 
 def statements(
     headers: Iterable[tuple[str, str]],
-    elements: Iterable[Element],
+    elements: Iterable[tuple[str, str, str]],
     tokens: Sequence[str],
     tdm: TdmRule | None = None,
-) -> list[Statement]:
-    """Return all statements of a response that apply to a crawler, in the order found.
+) -> Iterator[Statement]:
+    """Yield all statements of a response that apply to a crawler, in the order found.
 
-    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are those of its
-    page with the names `meta_names(tokens)` and the link type `LICENSE`; others are skipped.
-    `tokens` are the crawler's product tokens in lower case. `tdm` is the rule of the TDM file.
+    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are what
+    `html.elements` yields for `meta_names(tokens)` and `LICENSE`. `tokens` are the crawler's
+    product tokens in lower case. `tdm` is the rule of the TDM file.
     """
-    stated = [*_of_headers(headers, tokens), *_of_page(elements, tokens)]
+    for place, line in headers:
+        if place == _LINK:
+            for target in _licenses(line):
+                yield Statement(LICENSE, target, place)
+        elif place in _TDM:
+            yield from _of_tdm(place, place, line)
+        else:
+            rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
+            for agent, rule, argument in rules:
+                if agent == WILDCARD_AGENT or agent in tokens:
+                    yield Statement(rule, argument, place, agent)
+    for tag, name, value in elements:
+        if tag == "link":
+            if target := value.strip():
+                yield Statement(LICENSE, target, META)
+        elif name in _TDM:
+            yield from _of_tdm(name, META, value)
+        elif name == _ROBOTS or name in tokens:
+            agent = WILDCARD_AGENT if name == _ROBOTS else name
+            for _, rule, argument in _rules(value, scoped=False):
+                yield Statement(rule, argument, META, agent)
     if tdm is not None:
-        stated.append(Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE))
+        yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         if tdm.policy is not None:
-            stated.append(Statement(_TDM_POLICY, tdm.policy, TDM_PLACE))
-    return stated
+            yield Statement(_TDM_POLICY, tdm.policy, TDM_PLACE)
+
+
+def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
+    value = value.strip()
+    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
+        yield Statement(rule, value, place)
 
 
 def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
@@ -246,36 +247,41 @@ def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
     return (_ROBOTS, *tokens, *_TDM)
 
 
-def merge(stated: Sequence[Statement], url: str | None = None) -> PageDirectives:
+def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:
     """Return the directives that follow from all statements: the most restrictive ones.
 
     Licenses are resolved against the URL of the page.
     """
     found: dict[str, Any] = {}
-    for rule, argument, _, _ in stated:
+    licenses: dict[str, None] = {}
+    tdm: dict[str, dict[str, list[str]]] = {}
+    for rule, argument, place, _ in stated:
+        field = rule.replace("-", "_")
         if rule in _FLAGS:
             found[rule] = True
         elif rule == "none":
             found["noindex"] = found["nofollow"] = True
         elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
-            field = rule.replace("-", "_")
             found[field] = min(found.get(field, -1), int(argument), key=_limit)
         elif rule == "max-image-preview" and argument.lower() in _PREVIEWS:
-            previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
-            found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
-        elif rule == _UNAVAILABLE_AFTER:
-            moment = parse_date(argument)
-            if moment is not None:
-                found[rule] = min(moment, found.get(rule, moment))
+            previews = (found.get(field, _PREVIEWS[-1]), argument.lower())
+            found[field] = min(previews, key=_PREVIEWS.index)
+        elif rule == _UNAVAILABLE_AFTER and (moment := parse_date(argument)) is not None:
+            found[rule] = min(moment, found.get(rule, moment))
+        elif rule == LICENSE:
+            licenses[argument] = None
+        elif rule in _TDM:
+            tdm.setdefault(rule, {}).setdefault(place, []).append(argument)
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
-    references = dict.fromkeys(one.argument for one in stated if one.rule == LICENSE)
-    resolved = (resolve(reference, url) for reference in tuple(references)[:MAX_LICENSES])
+    resolved = (resolve(reference, url) for reference in islice(licenses, MAX_LICENSES))
     found["licenses"] = tuple(dict.fromkeys(filter(None, resolved)))
-    if reservations := _from_first_place(stated, _TDM_RESERVATION):
-        found["tdm_reservation"] = "1" in reservations
-    if policies := _from_first_place(stated, _TDM_POLICY):
-        found["tdm_policy"] = policies[0]
+    # The page over the headers over the TDM file. "The absence of `tdm-reservation` and
+    # `tdm-policy` MUST not reset current values".
+    for rule, places in tdm.items():
+        values = next(places[place] for place in (META, rule, TDM_PLACE) if place in places)
+        is_policy = rule == _TDM_POLICY
+        found[rule.replace("-", "_")] = values[0] if is_policy else "1" in values
     return PageDirectives(**found)
 
 
@@ -300,17 +306,6 @@ def _limit(number: int) -> float:
     return inf if number < 0 else number
 
 
-def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
-    """Return the values of a rule of TDMRep in the page, else in the headers, else in the TDM file.
-
-    "The absence of `tdm-reservation` and `tdm-policy` MUST not reset current values".
-    """
-    for place in (META, rule, TDM_PLACE):
-        if values := [one.argument for one in stated if (one.rule, one.place) == (rule, place)]:
-            return values
-    return []
-
-
 # Headers
 
 
@@ -321,9 +316,9 @@ def header_lines(response: Response, name: str) -> list[str]:
 
 def terms_of(response: Response) -> AccessTerms | None:
     """Return what a response requires; None if it requires neither a payment nor a license."""
-    needs_payment = response.status == PAYMENT_REQUIRED
-    if not needs_payment and response.status != 401:
+    if response.status not in (401, 402):  # RFC 9110 §15.5.2, §15.5.3
         return None
+    needs_payment = response.status == 402
     needs_license = any(
         _LICENSE_CHALLENGE.search(_QUOTED_STRING.sub("", line[:MAX_CHALLENGE]))
         for line in header_lines(response, "WWW-Authenticate")[:MAX_CHALLENGES]
@@ -342,33 +337,12 @@ def terms_of(response: Response) -> AccessTerms | None:
     )
 
 
-def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
-    for place, line in headers:
-        if place in _TDM:
-            yield from _of_tdm(place, place, line)
-            continue
-        if place == _LINK:
-            for target in link_targets(line, LICENSE):
-                yield Statement(LICENSE, target, place)
-            continue
-        rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
-        for agent, rule, argument in rules:
-            if agent == WILDCARD_AGENT or agent in tokens:
-                yield Statement(rule, argument, place, agent)
-
-
-def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
-    value = value.strip()
-    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
-        yield Statement(rule, value, place)
-
-
-def link_targets(line: str, rel: str) -> Iterator[str]:
-    """Yield the targets of the links of a header line that have a link type.
+def _licenses(line: str) -> Iterator[str]:
+    """Yield the targets of the links of a header line that are licenses.
 
     A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).
     """
-    if rel not in line.lower():
+    if LICENSE not in line.lower():
         return
     for target, written in _LINK_VALUE.findall(line):
         parameters: dict[str, str] = {}
@@ -377,7 +351,7 @@ def link_targets(line: str, rel: str) -> Iterator[str]:
             # "Occurrences after the first MUST be ignored" (RFC 8288 §3.3).
             parameters.setdefault(name.strip().lower(), value.strip().strip('"'))
         types = parameters.get("rel", "").lower().split()
-        if target.strip() and rel in types and "anchor" not in parameters:
+        if target.strip() and LICENSE in types and "anchor" not in parameters:
             yield target.strip()
 
 
@@ -439,19 +413,3 @@ def _agent(part: str, begin: int = 0) -> re.Match[str] | None:
 
 def _begins_rule(part: str) -> bool:
     return part.partition(":")[0].strip().lower() in _RULE_NAMES or _agent(part) is not None
-
-
-# The page
-
-
-def _of_page(elements: Iterable[Element], tokens: Sequence[str]) -> Iterator[Statement]:
-    for tag, name, value in elements:
-        if tag == "link":
-            if LICENSE in name.split() and value.strip():
-                yield Statement(LICENSE, value.strip(), META)
-        elif name == _ROBOTS or name in tokens:
-            agent = WILDCARD_AGENT if name == _ROBOTS else name
-            for _, rule, argument in _rules(value, scoped=False):
-                yield Statement(rule, argument, META, agent)
-        elif name in _TDM:
-            yield from _of_tdm(name, META, value)

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import msgspec
@@ -62,6 +62,7 @@ from .records import (
     FileEvent,
     PaceEvent,
     PageEvent,
+    PageKind,
     Report,
     RequestEvent,
     Run,
@@ -298,18 +299,14 @@ class CrawlLog:
         for name, is_granted in islice(usage.items(), MAX_NAMES):
             self._add_page("usage", url, name, refused=not is_granted)
 
-    def dropped_for_directive(self, url: str, name: str) -> None:
-        """Log an item or a request that is dropped because of a directive."""
-        self._add_page("directive", url, name, dropped=True)
-
-    def dropped_for_usage(self, url: str, names: Sequence[str]) -> None:
-        """Log an item that is dropped because its page refuses uses."""
+    def page_dropped(self, url: str, kind: PageKind, names: Sequence[str]) -> None:
+        """Log an item or a request that is dropped because of a directive, or of refused uses."""
         for name in names:
-            self._add_page("usage", url, name, refused=True, dropped=True)
+            self._add_page(kind, url, name, refused=kind == "usage", dropped=True)
 
     def _add_page(
         self,
-        kind: Literal["directive", "usage"],
+        kind: PageKind,
         url: str,
         name: str,
         detail: str = "",

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.pages import directives as pages
 from scrapy_rep.pages.directives import (
     LICENSE,
     MAX_LICENSES,
@@ -309,7 +308,7 @@ def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None
 def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    stated = statements(headers, elements(html, meta_names(OURS), LICENSE), OURS)
+    stated = list(statements(headers, elements(html, meta_names(OURS), LICENSE), OURS))
     expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
     assert stated_by(merge(stated)) == expected
     assert stated == [
@@ -515,7 +514,3 @@ def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
     text = line * (LONG_HEADER // len(line))
     for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
         assert of_lines(f"noarchive, {prefix}{text}").noarchive
-
-
-def test_an_element_of_another_name_states_nothing() -> None:
-    assert list(pages._of_page([pages.Element("meta", "description", "noindex")], ())) == []
