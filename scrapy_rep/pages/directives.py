@@ -24,11 +24,11 @@ to `PageDirectives`.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from itertools import islice
-from math import inf
 from typing import Any, NamedTuple
 
 from scrapy.http import Response
@@ -39,24 +39,22 @@ from ..protocol.paths import resolve
 from ..protocol.printable import printable
 from ..protocol.tdmrep import TdmRule
 
-_ROBOTS_TAG, _LINK = "robots-tag", "link"
+_ROBOTS, _ROBOTS_TAG, _LINK = "robots", "robots-tag", "link"
+_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
+LICENSE = "license"
+"""The link type of RSL and of the HTML standard."""
 
-HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
+HEADERS = ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)
 """The names of the headers that are read, in lower case."""
+META_NAMES = (_ROBOTS, *_TDM)
+"""The names of the meta elements that are read, besides the product tokens of the crawler."""
+
+META, TDM_PLACE = "meta", "tdmrep.json"
+"""The places of rules in the page, and in the TDM file of the origin. The place of any other rule
+is the name of its header."""
 
 MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
-
-META = "meta"
-"""The place of a rule in the page. The place of any other rule is `TDM_PLACE`, or the name of its
-header."""
-TDM_PLACE = "tdmrep.json"
-"""The place of a rule in the TDM file of the origin."""
-
-_ROBOTS = "robots"
-LICENSE = "license"
-"""The link type of RSL and of the HTML standard."""
-_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 
 _NUMBERS = ("max-snippet", "max-video-preview")
 _PREVIEWS = ("none", "standard", "large")
@@ -100,15 +98,14 @@ _UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
 
 
 class Statement(NamedTuple):
-    """A rule that applies to this crawler, and where it was found."""
+    """A rule that applies to this crawler, and where it was found. Names are in lower case."""
 
     rule: str
-    """The name of the rule, in lower case."""
     argument: str
     place: str
-    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
+    """``meta``, ``tdmrep.json``, or the name of the header."""
     agent: str = WILDCARD_AGENT
-    """The product token for which the rule is meant, in lower case, or ``*``."""
+    """The product token for which the rule is meant, or ``*``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,9 +186,7 @@ NO_DIRECTIVES = PageDirectives()
 """The directives of a page that states nothing."""
 
 # Each flag is the rule of the same name. ``expired`` is not a rule: it follows from a date.
-_FLAGS = frozenset(field.name for field in fields(PageDirectives) if field.type == "bool") - {
-    "expired"
-}
+_FLAGS = {field.name for field in fields(PageDirectives) if field.type == "bool"} - {"expired"}
 
 _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 """The names of rules. None of them is read as an agent."""
@@ -206,7 +201,7 @@ def statements(
     """Yield all statements of a response that apply to a crawler, in the order found.
 
     `headers` are pairs of a name from `HEADERS` and one header line. `elements` are what
-    `html.elements` yields for `meta_names(tokens)` and `LICENSE`. `tokens` are the crawler's
+    `html.elements` yields for `META_NAMES`, `tokens` and `LICENSE`. `tokens` are the crawler's
     product tokens in lower case. `tdm` is the rule of the TDM file.
     """
     for place, line in headers:
@@ -218,6 +213,7 @@ def statements(
         else:
             rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
             for agent, rule, argument in rules:
+                agent = WILDCARD_AGENT if agent == _ROBOTS else agent
                 if agent == WILDCARD_AGENT or agent in tokens:
                     yield Statement(rule, argument, place, agent)
     for tag, name, value in elements:
@@ -242,11 +238,6 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
         yield Statement(rule, value, place)
 
 
-def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the meta elements that apply to a crawler, in lower case."""
-    return (_ROBOTS, *tokens, *_TDM)
-
-
 def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:
     """Return the directives that follow from all statements: the most restrictive ones.
 
@@ -262,7 +253,8 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
         elif rule == "none":
             found["noindex"] = found["nofollow"] = True
         elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
-            found[field] = min(found.get(field, -1), int(argument), key=_limit)
+            numbers = (found.get(field, -1), int(argument))
+            found[field] = min(numbers, key=lambda number: (number < 0, number))  # -1: no limit
         elif rule == "max-image-preview" and argument.lower() in _PREVIEWS:
             previews = (found.get(field, _PREVIEWS[-1]), argument.lower())
             found[field] = min(previews, key=_PREVIEWS.index)
@@ -290,20 +282,14 @@ def parse_date(text: str) -> datetime | None:
 
     A date without a time zone, or with an unknown one, is taken as UTC.
     """
-    text = text.strip()
     try:
-        date = datetime.fromisoformat(_UTC.sub("+00:00", text)).replace(microsecond=0)
+        date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
         return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
     except OverflowError:  # no such year
         return None
     except ValueError:
         seconds = http_date(text)
         return None if seconds is None else utc(seconds)
-
-
-def _limit(number: int) -> float:
-    """Return a number by which limits are compared: -1 means no limit."""
-    return inf if number < 0 else number
 
 
 # Headers
@@ -371,8 +357,6 @@ def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
             # "noindex;nofollow" has no agent, and "mybot: noindex;nofollow" one of X-Robots-Tag.
             yield from _rules(member.replace(";", ","), scoped=True)
             continue
-        if agent == _ROBOTS:
-            agent = WILDCARD_AGENT
         for parameter in parameters:
             written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
             name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
@@ -385,25 +369,17 @@ def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
 
     `scoped` is true for headers, in which an agent may stand before a rule.
     """
-    parts = line.split(",")
-    agent = WILDCARD_AGENT
-    number = 0
-    while number < len(parts):
-        part = parts[number]
-        number += 1
-        begin = 0
+    parts, agent = deque(line.split(",")), WILDCARD_AGENT
+    while parts:
+        part, begin = parts.popleft(), 0
         while scoped and (found := _agent(part, begin)):
-            agent = WILDCARD_AGENT if found[1].lower() == _ROBOTS else found[1].lower()
-            begin = found.end()
+            agent, begin = found[1].lower(), found.end()
         name, _, argument = part[begin:].partition(":")
-        name = name.strip().lower()
-        if name == _UNAVAILABLE_AFTER:
-            first = number
-            while number < len(parts) and not _begins_rule(parts[number]):
-                number += 1
-            argument = ",".join([argument, *parts[first:number]])
+        name, arguments = name.strip().lower(), [argument]
+        while name == _UNAVAILABLE_AFTER and parts and not _begins_rule(parts[0]):
+            arguments.append(parts.popleft())
         if name in _RULE_NAMES:
-            yield agent, name, argument.strip()
+            yield agent, name, ",".join(arguments).strip()
 
 
 def _agent(part: str, begin: int = 0) -> re.Match[str] | None:

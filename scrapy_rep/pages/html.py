@@ -59,14 +59,13 @@ def markup(response: HtmlResponse) -> bytes:
     body: bytes = response.body
     if b"\0" not in body and b"\x1b" not in body:
         return body
-    encoding = resolve_encoding(response.encoding) or ""
-    is_ascii = not encoding.startswith(_NOT_ASCII)
-    return body if is_ascii else response.text.encode("utf-8", "replace")
+    if not (resolve_encoding(response.encoding) or "").startswith(_NOT_ASCII):
+        return body
+    return response.text.encode("utf-8", "replace")
 
 
-_BODY_TAG, _ANY_TAG = (
-    re.compile(rb"<(?:%b)(?=[\s/>])" % name, re.IGNORECASE) for name in (b"body", b"meta|link")
-)
+_BODY_TAG = re.compile(rb"<body(?=[\s/>])", re.IGNORECASE)
+_ANY_TAG = re.compile(rb"<(?:meta|link)(?=[\s/>])", re.IGNORECASE)
 _END_TYPE = "end-of-head"
 _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""

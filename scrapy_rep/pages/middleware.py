@@ -38,12 +38,12 @@ from ..startup import abort_on_setting_error
 from .directives import (
     HEADERS,
     LICENSE,
+    META_NAMES,
     NO_DIRECTIVES,
     PageDirectives,
     Statement,
     header_lines,
     merge,
-    meta_names,
     statements,
     terms_of,
 )
@@ -96,7 +96,8 @@ def statements_in(
     if not _HEADERS.isdisjoint(response.headers):
         lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    return list(statements(lines, elements(body, meta_names(tokens), LICENSE), tokens, tdm))
+    found = elements(body, (*META_NAMES, *tokens), LICENSE)
+    return list(statements(lines, found, tokens, tdm))
 
 
 def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
@@ -222,7 +223,7 @@ class PageDirectivesMiddleware:
     def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
         reason: ItemNotIndexable | ItemUsageRefused
-        directives, kind = page.directives, "directive"
+        directives = page.directives
         refused = usage.refused(self._settings.intended_uses, page.usage)
         if self._settings.noindex == "drop" and directives.noindex:
             names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
@@ -231,12 +232,13 @@ class PageDirectivesMiddleware:
             names = ["unavailable_after"]
             reason = ItemNotIndexable(f"its page is unavailable since {date}")
         elif refused:
-            kind, names = "usage", [usage.use(name) for name in refused]
+            names = [usage.use(name) for name in refused]
             reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
         else:
             return None
         if self._events is not None:
-            self._events.page_dropped(url, kind, names)
+            is_usage = isinstance(reason, ItemUsageRefused)
+            self._events.page_dropped(url, names, is_usage=is_usage)
         return reason
 
     async def _drop(
@@ -279,7 +281,7 @@ class PageDirectivesMiddleware:
             return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         if self._events is not None:
-            self._events.page_dropped(response.url, "directive", [reason])
+            self._events.page_dropped(response.url, [reason])
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
 import msgspec
@@ -62,7 +62,6 @@ from .records import (
     FileEvent,
     PaceEvent,
     PageEvent,
-    PageKind,
     Report,
     RequestEvent,
     Run,
@@ -299,14 +298,15 @@ class CrawlLog:
         for name, is_granted in islice(usage.items(), MAX_NAMES):
             self._add_page("usage", url, name, refused=not is_granted)
 
-    def page_dropped(self, url: str, kind: PageKind, names: Sequence[str]) -> None:
-        """Log an item or a request that is dropped because of a directive, or of refused uses."""
+    def page_dropped(self, url: str, names: Sequence[str], *, is_usage: bool = False) -> None:
+        """Log an item or a request that is dropped because of directives, or of refused uses."""
         for name in names:
-            self._add_page(kind, url, name, refused=kind == "usage", dropped=True)
+            kind: Literal["directive", "usage"] = "usage" if is_usage else "directive"
+            self._add_page(kind, url, name, refused=is_usage, dropped=True)
 
     def _add_page(
         self,
-        kind: PageKind,
+        kind: Literal["directive", "usage"],
         url: str,
         name: str,
         detail: str = "",

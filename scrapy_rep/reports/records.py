@@ -53,7 +53,6 @@ EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 Time = Annotated[datetime, Meta(tz=True)]
-PageKind = Literal["directive", "usage"]
 
 
 def utc(seconds: float) -> datetime:
@@ -404,7 +403,7 @@ class PaceEvent(AskedPace, array_like=True, tag="pace", kw_only=True):
 class PageEvent(Struct, array_like=True, tag="page"):
     """A response says something, or something is dropped because of what it says."""
 
-    kind: PageKind
+    kind: Literal["directive", "usage"]
     at: At
     origin: str
     path: str

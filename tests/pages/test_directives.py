@@ -14,10 +14,10 @@ from scrapy_rep.pages.directives import (
     LICENSE,
     MAX_LICENSES,
     META,
+    META_NAMES,
     NO_DIRECTIVES,
     PageDirectives,
     merge,
-    meta_names,
     parse_date,
     statements,
 )
@@ -47,7 +47,7 @@ def of_page(
     tdm: TdmRule | None = None,
 ) -> PageDirectives:
     body = html if isinstance(html, bytes) else html.encode()
-    found = elements(body, meta_names(tokens), LICENSE)
+    found = elements(body, (*META_NAMES, *tokens), LICENSE)
     return merge(statements(headers, found, tokens, tdm), url)
 
 
@@ -308,7 +308,7 @@ def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None
 def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    stated = list(statements(headers, elements(html, meta_names(OURS), LICENSE), OURS))
+    stated = list(statements(headers, elements(html, (*META_NAMES, *OURS), LICENSE), OURS))
     expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
     assert stated_by(merge(stated)) == expected
     assert stated == [

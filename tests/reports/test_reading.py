@@ -208,8 +208,8 @@ def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
         sent(made, f"http://{number}.example/", ALLOWED)
         made.dropped(f"http://{number}.example/a", denied(1))
         made.page(f"http://{number}.example/", PageDirectives(noindex=True), {"search": False})
-        made.page_dropped(f"http://{number}.example/", "directive", ["noindex"])
-        made.page_dropped(f"http://{number}.example/", "usage", ["search"])
+        made.page_dropped(f"http://{number}.example/", ["noindex"])
+        made.page_dropped(f"http://{number}.example/", ["search"], is_usage=True)
     made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
     report = made.report(origins=2)
     assert (len(report.origins), len(report.hosts)) == (2, 2)
@@ -384,8 +384,8 @@ def test_directives_and_uses() -> None:
     )
     made.page(f"{A}/1", directives, {"train-ai": False, "search": True})
     made.page(f"{A}/2", PageDirectives(tdm_reservation=False), {})
-    made.page_dropped(f"{A}/1", "usage", ["train-ai"])
-    made.page_dropped(f"{A}/1", "directive", ["rel_nofollow"])
+    made.page_dropped(f"{A}/1", ["train-ai"], is_usage=True)
+    made.page_dropped(f"{A}/1", ["rel_nofollow"])
     (origin,) = made.report().origins
     found = {each.name: each for each in origin.statements}
     assert found["noindex"].examples == [f"{A}/1"]
