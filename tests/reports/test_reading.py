@@ -42,7 +42,7 @@ def crawled(run_id: str = "run", now: float = NOW, pages: int = 3) -> SampleLog:
         for number in range(pages):
             made.clock.now += 1
             sent(made, f"{host}/{run_id}/{number}", ALLOWED)
-        made.dropped(f"{host}/a", denied())
+        made.disallowed(f"{host}/a", denied())
     made.end({"request_count": 1}, "finished")
     return made
 
@@ -140,8 +140,8 @@ def test_a_rule_belongs_to_the_file_of_its_run(tmp_path: Path) -> None:
     for number in (1, 2):
         made = log(str(number), NOW)  # at the same time
         fetched(made, "http://a.example", b"User-agent: *\nDisallow: /a\n# %d" % number)
-        made.dropped("http://a.example/a", denied())
-        made.dropped("http://a.example/a", Verdict(False, Reason.LOCAL_RULE, None, None, "mine"))
+        made.disallowed("http://a.example/a", denied())
+        made.disallowed("http://a.example/a", Verdict(False, Reason.LOCAL_RULE, None, None, "mine"))
         paths.append(made.write(tmp_path / str(number)))
     report, _ = read(*paths)
     local, first, second = report.origins[0].deciding
@@ -206,11 +206,11 @@ def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
     for number in range(5):
         fetched(made, f"http://{number}.example")
         sent(made, f"http://{number}.example/", ALLOWED)
-        made.dropped(f"http://{number}.example/a", denied(1))
+        made.disallowed(f"http://{number}.example/a", denied(1))
         made.page(f"http://{number}.example/", PageDirectives(noindex=True), {"search": False})
         made.page_dropped(f"http://{number}.example/", ["noindex"])
         made.page_dropped(f"http://{number}.example/", ["search"], is_usage=True)
-    made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
+    made.disallowed("http:///", Verdict(False, Reason.INVALID_HOST))
     report = made.report(origins=2)
     assert (len(report.origins), len(report.hosts)) == (2, 2)
     assert (report.totals.sent, report.totals.dropped) == (5, 6)
@@ -231,7 +231,7 @@ def test_the_origins_with_problems_come_first() -> None:
 def test_the_most_rules() -> None:
     made = log()
     for line in range(1, 6):
-        made.dropped(f"{A}/a", denied(line))
+        made.disallowed(f"{A}/a", denied(line))
     report = made.report(deciding=3)
     (origin,) = report.origins
     assert [row.rule.line for row in origin.deciding if row.rule] == [1, 2, 3]
@@ -242,7 +242,7 @@ def test_the_most_rules() -> None:
 def test_a_report_has_no_passwords() -> None:
     made = log()
     sent(made, "http://me:secret@a.example/", ALLOWED)
-    made.dropped("http://me:secret@a.example:x/", Verdict(False, Reason.INVALID_HOST))
+    made.disallowed("http://me:secret@a.example:x/", Verdict(False, Reason.INVALID_HOST))
     assert "secret" not in json_text(made.report())
 
 
@@ -264,7 +264,7 @@ def test_of_many_states_the_last_ones_are_kept() -> None:
     for number in range(9):
         origin = fetched(made, A, b"# %d" % number, origin=origin)
         if number == 4:
-            made.dropped(f"{A}/a", denied(1))
+            made.disallowed(f"{A}/a", denied(1))
         made.clock.now += 7200
     report = made.report(versions=3)
     found = report.origins[0].versions
@@ -354,8 +354,8 @@ def test_requests_without_a_verdict_and_in_spite_of_one_are_counted() -> None:
 def test_urls_without_a_host_are_counted() -> None:
     made = log()
     for number in range(7):
-        made.dropped(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
-    made.final_url_disallowed("http:///", Verdict(False, Reason.INVALID_HOST))
+        made.disallowed(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
+    made.disallowed("http:///", Verdict(False, Reason.INVALID_HOST), was_sent=True)
     made.page("data:,", PageDirectives(noindex=True), {})
     report = made.report()
     assert report.totals.dropped_for == {"invalid-host": 7}
