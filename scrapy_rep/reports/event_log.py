@@ -191,8 +191,7 @@ class CrawlLog:
             return
         allowed, rule, agent, detail = None, None, None, None
         if isinstance(verdict, Verdict):
-            allowed, reason, rule, agent, detail = verdict
-            verdict = reason.value
+            allowed, verdict, rule, agent, detail = verdict
         if broken is not None:  # an exception
             if not broken.allowed:
                 rule, agent = broken.rule, broken.agent

@@ -19,7 +19,6 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports import archive as module
 from scrapy_rep.reports import background_file
 from scrapy_rep.reports.archive import (
     Archive,
@@ -212,12 +211,17 @@ async def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
     ("name", "value", "agent"),
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
-def test_the_settings_of_a_crawl_without_passwords(name: str, value: object, agent: str) -> None:
-    changed = {"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value}
-    values = module._info("visitor", Settings.read(ScrapySettings(changed)))
-    assert values["http-header-user-agent"] == agent
-    assert "Zk9" not in str(values)
-    assert "redis://me:***@127.0.0.1/" in values["x-scrapy-rep-settings"]
+async def test_the_settings_of_a_crawl_without_passwords(
+    tmp_path: Path, name: str, value: object, agent: str
+) -> None:
+    path = tmp_path / "a.warc.gz"
+    archive, _ = opened(path, **{"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value})
+    archive.start()
+    await archive.close()
+    [info] = records_of(path.read_bytes())
+    assert f"http-header-user-agent: {agent}\r\n".encode() in info.block
+    assert b"Zk9" not in info.block
+    assert b"redis://me:***@127.0.0.1/" in info.block
 
 
 # Reading
