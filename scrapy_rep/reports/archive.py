@@ -228,16 +228,9 @@ MAX_HEADER = 1 << 16
 PIECE = 1 << 12
 """The bytes that are inflated or skipped at once. Inflated, they are a thousand times as many."""
 
-UNREADABLE = (
-    ArchiveLoadFailed,
-    StatusAndHeadersParserException,
-    AttributeError,  # a header that is missing
-    EOFError,
-    TypeError,
-    ValueError,
-    gzip.BadGzipFile,
-    zlib.error,
-)
+_OF_WARCIO = ArchiveLoadFailed, StatusAndHeadersParserException
+_MISSING_HEADER = AttributeError, TypeError
+UNREADABLE = *_OF_WARCIO, *_MISSING_HEADER, EOFError, ValueError, gzip.BadGzipFile, zlib.error
 """What is raised for a record that cannot be read."""
 
 _STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
@@ -261,36 +254,23 @@ class ArchivedRobotsTxt(NamedTuple):
     """
 
 
-class ArchiveProblem(NamedTuple):
-    """A record of an archive that cannot be read, or the damaged end of the file."""
-
-    path: str
-    offset: int
-    """Where the record starts, in the bytes that are not compressed."""
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: no readable record at offset {self.offset}: {self.reason}"
-
-
 def read(
     path: str | Path,
-    on_problem: Callable[[ArchiveProblem], object],
+    on_problem: Callable[[str], object],
     *,
     origins: Container[str] | None = None,
 ) -> Iterator[ArchivedRobotsTxt]:
     """Yield the responses to requests for robots.txt files in a WARC file, in their order.
 
-    ``on_problem`` is called for each record that cannot be read. The end of a file that is damaged
-    is not read.
-    ``origins``: yield only those of these origins. The bodies of others are not decoded. Raises
-    OSError.
+    ``on_problem`` gets a sentence for each record that cannot be read, with its offset in the bytes
+    that are not compressed. The end of a file that is damaged is not read. ``origins``: yield only
+    those of these origins. The bodies of others are not decoded. Raises OSError.
     """
     offset = 0
 
     def report(error: Exception) -> None:
         reason = " ".join(str(error).split()) or type(error).__name__
-        on_problem(ArchiveProblem(str(path), offset, printable(reason)))
+        on_problem(f"{path}: no readable record at offset {offset}: {printable(reason)}")
 
     with open(path, "rb") as file:
         stream, loader = _Stream(file), ArcWarcRecordLoader()

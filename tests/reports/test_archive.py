@@ -23,7 +23,6 @@ from scrapy_rep.reports import background_file
 from scrapy_rep.reports.archive import (
     Archive,
     ArchivedRobotsTxt,
-    ArchiveProblem,
     exchange_records,
     read,
     warcinfo,
@@ -251,7 +250,7 @@ class Read:
 
     def __init__(self, path: Path, *records: bytes, compress: bool = True) -> None:
         path.write_bytes(b"".join(gzip.compress(each) if compress else each for each in records))
-        self.problems: list[ArchiveProblem] = []
+        self.problems: list[str] = []
         self.found = list(read(path, self.problems.append))
 
 
@@ -334,8 +333,8 @@ def test_a_broken_record_is_reported_and_the_others_are_read(
     seen = Read(path, first, broken, first)
     assert [found.body for found in seen.found] == [RULES, RULES]
     (problem,) = seen.problems
-    assert (problem.path, problem.offset) == (str(path), len(first))
-    assert reason in problem.reason
+    assert problem.startswith(f"{path}: no readable record at offset {len(first)}: ")
+    assert reason in problem
 
 
 @pytest.mark.parametrize("compress", [True, False])
@@ -360,7 +359,7 @@ def test_the_end_of_a_damaged_file_is_reported(
     seen = Read(path, record("response", http()), broken, compress=compress)
     assert [found.body for found in seen.found] == [RULES]
     (problem,) = seen.problems
-    assert reason in problem.reason
+    assert reason in problem
 
 
 def test_an_empty_file(path: Path) -> None:
@@ -375,7 +374,7 @@ def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
     seen = Read(path, record("response", f"HTTP/1.1 {code} OK\r\n\r\n".encode()))
     assert seen.found == []
     (problem,) = seen.problems
-    assert problem.reason == "the status code is not valid"
+    assert problem.endswith(": the status code is not valid")
 
 
 @pytest.mark.parametrize("damage", ["cut", "cut at its start", "zeros"])
@@ -383,7 +382,7 @@ def test_damage_of_compressed_records(path: Path, damage: str) -> None:
     one = gzip.compress(record("response", http()))
     damaged = {"cut": one[:-30], "cut at its start": one[:5], "zeros": one[:40] + bytes(20)}
     path.write_bytes(one + damaged[damage] + (one[60:] + one if damage == "zeros" else b""))
-    problems: list[ArchiveProblem] = []
+    problems: list[str] = []
     assert len(list(read(path, problems.append))) == 1
     assert len(problems) == 1
 
@@ -404,7 +403,7 @@ def test_any_damage_is_survived(path: Path) -> None:
         for _ in range(source.randint(1, 5)):
             octets[source.randrange(len(octets))] = source.randrange(256)
         path.write_bytes(octets[: source.randint(1, len(octets))])
-        problems: list[Any] = []
+        problems: list[str] = []
         assert len(list(read(path, problems.append))) <= 3
         # And the member itself is whole, but its content is damaged.
         path.write_bytes(gzip.compress(bytes(octets)))
