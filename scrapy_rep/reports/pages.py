@@ -124,7 +124,7 @@ def render_text(template: str, **values: Any) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates. Their filters are the functions below."""
+    """Return the environment of the templates. They use `answers`, and the functions below."""
     made = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -134,30 +134,13 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_visible,
     )
+    made.globals["answers"] = answers
+    filters = asset, count, link, moment, octets, percent, seconds, shown, source
     made.filters |= {
-        "asset": asset,
-        "count": count,
-        "deciding_text": answers.deciding_text,
-        "disallowed": answers.disallowed,
-        "downloads": answers.downloads,
-        "is_rule": answers.is_rule,
-        "judged": answers.judged,
-        "link": link,
-        "moment": moment,
+        **{each.__name__: each for each in filters},
         "number": "{:,}".format,
-        "obedience": lambda report: answers.obedience(report).value,
-        "octets": octets,
-        "pace": answers.pace,
-        "percent": percent,
-        "reason_text": answers.reason_text,
-        "seconds": seconds,
-        "shown": shown,
-        "source": source,
         "state_kind": lambda state: answers.STATES.get(state, ("", "plain"))[1],
         "state_text": lambda state: answers.STATES.get(state, (state, ""))[0],
-        "states": answers.states,
-        "unreachable": answers.unreachable,
-        "user_agents": answers.user_agents,
     }
     return made
 
