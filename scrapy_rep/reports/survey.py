@@ -228,20 +228,12 @@ _COLUMNS = {
 }
 """The columns of the rows, with their types in SQL."""
 
-_MOST_FIRST = "#2 DESC, #1"
-_FIGURES = {
-    "results": _MOST_FIRST,
-    "statuses": _MOST_FIRST,
-    "numbers": "#1",
-    "features": _MOST_FIRST,
-    "agents": _MOST_FIRST,
-    "ai_agents": _MOST_FIRST,
-    "purposes": _MOST_FIRST,
-    "preferences": _MOST_FIRST,
-    "findings": _MOST_FIRST,
-    "differences": "abs(#4) DESC, #1",
-}
-"""The figures, with the order of their rows."""
+_FIGURES = (
+    *("results", "statuses", "numbers", "features", "agents", "ai_agents", "purposes"),
+    *("preferences", "findings", "differences"),
+)
+_ORDERS = {"numbers": "#1", "differences": "abs(#4) DESC, #1"}
+"""How the rows of some figures are sorted. The largest numbers of the others come first."""
 
 
 class RowFileError(Exception):
@@ -322,9 +314,8 @@ class Rows:
         """Return the figures. ``compared``: with the differences to the survey before."""
         figures = {}
         left_out = {}
-        for name, order in _FIGURES.items():
-            if name == "differences" and not compared:
-                continue
+        for name in _FIGURES if compared else _FIGURES[:-1]:
+            order = _ORDERS.get(name, "#2 DESC, #1")
             cursor = self._database.execute(
                 f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
             )
