@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import msgspec
@@ -73,8 +73,6 @@ _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation
 """The fields of page directives that are no directives, or are logged otherwise."""
 
 _USERINFO = re.compile("//[^/?#]*@")
-
-LOG_SUFFIX = ".events.gz"
 
 WRITE_INTERVAL = 5.0
 """Seconds between two writes of the event log. A process that is killed loses what happened since
@@ -272,31 +270,22 @@ class CrawlLog:
         """Log the directives and uses of a response."""
         if directives is not NO_DIRECTIVES:
             for name, detail in _found(directives):
-                self._add_page("directive", url, name, detail)
+                self._add_page(url, "directive", name, detail)
         for name, is_granted in islice(usage.items(), records.MAX_NAMES):
-            self._add_page("usage", url, name, refused=not is_granted)
+            self._add_page(url, "usage", name, refused=not is_granted)
 
     def page_dropped(self, url: str, names: Sequence[str], *, is_usage: bool = False) -> None:
         """Log an item or a request that is dropped because of directives, or of refused uses."""
+        kind = "usage" if is_usage else "directive"
         for name in names:
-            kind: Literal["directive", "usage"] = "usage" if is_usage else "directive"
-            self._add_page(kind, url, name, refused=is_usage, dropped=True)
+            self._add_page(url, kind, name, refused=is_usage, dropped=True)
 
-    def _add_page(
-        self,
-        kind: Literal["directive", "usage"],
-        url: str,
-        name: str,
-        detail: str = "",
-        *,
-        refused: bool = False,
-        dropped: bool = False,
-    ) -> None:
+    def _add_page(self, url: str, kind: str, name: str, detail: str = "", **flags: bool) -> None:
         key = origin_of(url)
         if key is not None:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
-            texts = _text(name), _text(detail)
-            self._add(records.PageEvent(kind, self._at(), key, path, *texts, refused, dropped))
+            name, detail = _text(name), _text(detail)
+            self._add(records.PageEvent(kind, self._at(), key, path, name, detail, **flags))
 
 
 def _optional(text: str | None) -> str | None:
@@ -321,7 +310,6 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
 
 
 # The report
-
 
 SUFFIXES = (".json", ".html")
 """How the path of a report ends."""
@@ -380,7 +368,12 @@ class CrawlReport(CrawlLog):
         if self._archive is not None:
             await self._archive.close()
             self.run.archive_sha256 = self._archive.file.sha256
-        self.end(self._downloads(), reason)
+        downloads = {
+            name.removeprefix("downloader/"): value
+            for name, value in sorted(self._stats.get_stats().items())
+            if name.startswith(DOWNLOAD_STATS) and type(value) is int
+        }
+        self.end(downloads, reason)
         try:
             await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
@@ -388,14 +381,6 @@ class CrawlReport(CrawlLog):
             self._report_failure(self._log_path, error)
         await self._file.close(self._clock)
         self._report_file_failure()
-
-    def _downloads(self) -> dict[str, int]:
-        """Return some stats of Scrapy's downloader."""
-        return {
-            name.removeprefix("downloader/"): value
-            for name, value in sorted(self._stats.get_stats().items())
-            if name.startswith(DOWNLOAD_STATS) and type(value) is int
-        }
 
     def _report_failure(self, path: Path, error: object) -> None:
         self._failures += 1
@@ -462,4 +447,4 @@ def paths_of(
     first = targets[0]
     # A file name has at most 255 bytes.
     stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
-    return targets, first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")
+    return targets, first.with_name(f"{stem}.{run_id}.events.gz")

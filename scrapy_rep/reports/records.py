@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -384,15 +384,16 @@ class PaceEvent(AskedPace, array_like=True, tag="pace", kw_only=True):
 class PageEvent(Struct, array_like=True, tag="page"):
     """A response says something, or something is dropped because of what it says."""
 
-    kind: Literal["directive", "usage"]
+    kind: str
+    """As `Statement.kind`."""
     at: At
     origin: str
     path: str
     name: str
     detail: str
-    refused: bool
+    refused: bool = False
     """Whether a use is refused."""
-    dropped: bool
+    dropped: bool = False
     """Whether this is about an item or a request that is dropped."""
 
 
