@@ -111,13 +111,10 @@ def disallowed(report: Report) -> list[Deciding]:
 
 
 class Pace(NamedTuple):
-    """The pace that sites asked for, and the pace that the crawl kept."""
+    """The hosts with gaps: with a delay, worst first, and without a delay, fastest first."""
 
     asked: list[HostPace]
-    """The hosts with a delay and with at least one gap while it applied, worst first: by the ratio
-    of the smallest gap to the delay."""
     unasked: list[HostPace]
-    """The hosts without a delay and with at least one gap, fastest first."""
     too_short: int
     """The gaps that were shorter than the delay."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
@@ -49,7 +48,7 @@ def report_page(report: Report) -> str:
         description="What the robots.txt files of the sites said, and what the crawl did.",
         script_name="page.js",
         report=report,
-        details=Details(report),
+        max_details=MAX_DETAILS,
     )
 
 
@@ -79,30 +78,6 @@ def _survey_title(survey: Survey) -> str:
 def survey_summary(survey: Survey) -> str:
     """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
     return render_text("survey_summary.html", title=_survey_title(survey), survey=survey)
-
-
-# The details of origins
-
-
-class Details:
-    """The details of origins, as far as the page has room for them."""
-
-    def __init__(self, report: Report) -> None:
-        self.files = report.files
-        self.hosts = {host.host: host for host in report.hosts}
-        self._room = MAX_DETAILS
-        self.omitted = 0
-        """The origins without details."""
-
-    def fitted(self, make: Callable[..., Markup], *values: Any) -> Markup:
-        """Return the details of an origin; nothing if the page has no room for them."""
-        details = make(*values, self) if self._room else Markup()
-        if not self._room or len(details) > self._room:
-            self._room = 0
-            self.omitted += 1
-            return Markup()
-        self._room -= len(details)
-        return details
 
 
 # Templates
