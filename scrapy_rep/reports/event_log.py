@@ -325,10 +325,8 @@ class CrawlReport(CrawlLog):
         self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
     ) -> None:
         assert crawler.stats is not None
-        self._crawler = crawler
-        self._stats = crawler.stats
-        self._clock = clock
-        self._archive = archive
+        self._crawler, self._stats = crawler, crawler.stats
+        self._clock, self._archive = clock, archive
         now = clock.time()
         run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
@@ -400,11 +398,12 @@ class CrawlReport(CrawlLog):
         report = read_reports([self._log_path])
         for path in self._targets:
             try:
-                if path.suffix.lower() == ".html":  # loads its libraries, which JSON does not need
-                    from .pages import report_page as text_of
+                if path.suffix.lower() == ".html":
+                    from .pages import report_page  # loads libraries that only a page needs
+
+                    text = report_page(report)
                 else:
-                    text_of = records.json_text
-                text = text_of(report)
+                    text = records.json_text(report)
                 write_atomically(path, text.encode("utf-8", "backslashreplace"))
             # One form that fails must not cost the other.
             except Exception as error:

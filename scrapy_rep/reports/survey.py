@@ -147,8 +147,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         summary = _summary(group.rules)
         for agent in group.agents:
             if agent in found or len(found) < MAX_NAMES:
-                most = map(max, found.get(agent, summary), summary)
-                found[agent] = tuple(most)
+                found[agent] = tuple(map(max, found.get(agent, summary), summary))
     extents: dict[str, list[str]] = {"everything": [], "something": [], "nothing": []}
     for agent, summary in found.items():
         extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
@@ -163,6 +162,8 @@ def _facts(body: bytes) -> dict[str, Any]:
         "pattern that ends in $": any(pattern.endswith("$") for pattern in patterns),
     }
     delays = (parse_delay(value) for name, value in fields if name == "crawl-delay")
+    tokens = [token for token in POLICY_TOKENS if token in found]
+    of_policies = [f"{token}: {_extent(*found[token])} disallowed" for token in tokens]
     return {
         "size": len(body),
         "groups": len(groups),
@@ -174,14 +175,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         "features": sorted(name for name, holds in features.items() if holds),
         **extents,
         "findings": sorted({f"{each.code.code} {each.code.short_name}" for each in lint(body)}),
-        "preferences": [
-            *sorted({*islice(_preferences(fields), MAX_NAMES)}),
-            *(
-                f"{token}: {_extent(*found[token])} disallowed"
-                for token in POLICY_TOKENS
-                if token in found
-            ),
-        ],
+        "preferences": sorted({*islice(_preferences(fields), MAX_NAMES)}) + of_policies,
     }
 
 
@@ -257,7 +251,7 @@ class Rows:
         pairs = [(agent, purpose) for agent, purposes in crawlers.items() for purpose in purposes]
         self._database.execute(
             "CREATE TABLE crawlers AS SELECT unnest(?) AS agent, unnest(?) AS purpose",
-            [[agent for agent, _ in pairs], [purpose for _, purpose in pairs]],
+            [list(column) for column in zip(*pairs, strict=True)],
         )
         columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
         self._database.execute(
@@ -290,14 +284,12 @@ class Rows:
 
         Only origins are sites. The same name of a file may stand for several.
         """
-        no_answer = ", ".join(
-            f"'{each}'"
-            for each in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE)
-        )
+        results = AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE
+        no_answer = tuple(each.value for each in results)
         self._database.execute(
             "DELETE FROM rows WHERE contains(site, '://') AND rowid NOT IN (SELECT rowid FROM rows "
             "QUALIFY 1 = row_number() OVER (PARTITION BY survey, site "
-            f"ORDER BY result IN ({no_answer}), rowid DESC))"
+            f"ORDER BY result IN {no_answer}, rowid DESC))"
         )
 
     def write(self, path: Path) -> None:
