@@ -52,7 +52,7 @@ from .sources import (
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
-    from ..reports.archive import ArchivedRobotsTxt, ArchiveProblem
+    from ..reports.archive import ArchivedRobotsTxt
     from .session import Session
 
 FIRST_BATCH, MAX_BATCH = 64, 8192
@@ -304,9 +304,9 @@ class _Checker:
     def _responses(self, path: str, origins: Container[str]) -> Iterator[ArchivedRobotsTxt]:
         """Yield the responses of some origins in an archive."""
 
-        def report(problem: ArchiveProblem) -> None:
+        def report(problem: str) -> None:
             self.unknown += 1
-            self.context.warn(str(problem), "parts of archives that cannot be read")
+            self.context.warn(problem, "parts of archives that cannot be read")
 
         with reading(path):
             yield from archive_reader().read(path, report, origins=origins)

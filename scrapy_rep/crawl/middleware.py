@@ -290,10 +290,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
-        if self.events is not None and response is None:
-            self.events.dropped(url, verdict)
-        elif self.events is not None:
-            self.events.final_url_disallowed(url, verdict)
+        if self.events is not None:
+            self.events.disallowed(url, verdict, was_sent=response is not None)
         self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
 
@@ -407,7 +405,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Record that the spider gets a disallowed page. Warn once in a crawl."""
         if self.events is not None:
-            self.events.final_url_disallowed(response.url, verdict)
+            self.events.disallowed(response.url, verdict, was_sent=True)
         if self._has_warned_of_final_url:
             return
         self._has_warned_of_final_url = True

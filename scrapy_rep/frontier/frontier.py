@@ -820,7 +820,7 @@ class Frontier:
         self._stats.inc_value("robotstxt/backoff_count")
         self._add_seconds("robotstxt/backoff_seconds", added)
         if self._events is not None and found.origin is not None:
-            self._events.backed_off(found.origin, added)
+            self._events.waited(found.origin, "backoff", added)
         if self.reservations is not None:
             self.reservations.hold(host, seconds)
         self._hold(host, seconds)

@@ -32,8 +32,8 @@ def crawled(run_id: str = "run", now: float = NOW) -> SampleLog:
     for number in range(3):
         sent(made, f"{A}/{number}", ALLOWED)
         made.clock.now += 2
-    made.dropped(f"{A}/private/x", DENIED)
-    made.dropped(f"{B}/", Verdict(False, Reason.UNREACHABLE, None, None, "status 503"))
+    made.disallowed(f"{A}/private/x", DENIED)
+    made.disallowed(f"{B}/", Verdict(False, Reason.UNREACHABLE, None, None, "status 503"))
     sent(made, f"{A}/exempt", dont_obey_robotstxt=True)
     made.end({}, "finished")
     return made
@@ -89,7 +89,7 @@ def test_several_files_are_merged(run: Run) -> None:
     [
         (lambda made: sent(made, f"{A}/x", DENIED), 1, "1 request went to disallowed URLs"),
         (
-            lambda made: made.final_url_disallowed(f"{A}/x", DENIED),
+            lambda made: made.disallowed(f"{A}/x", DENIED, was_sent=True),
             1,
             "1 response came from disallowed URLs",
         ),
@@ -125,7 +125,7 @@ def test_more_than_a_page(run: Run) -> None:
         key = f"http://{number}.example"
         made.delay_of = lambda _: 1.0
         fetched(made, key, event=Unreachable("reset"))
-        made.dropped(f"{key}/", DENIED)
+        made.disallowed(f"{key}/", DENIED)
         sent(made, f"{key}/", ALLOWED)
     done = report(run, made)
     assert done.out.count("and 20 more") == 2
@@ -141,8 +141,10 @@ def test_hostile_texts_are_escaped_and_cut(run: Run) -> None:
     key = "http://a.example"
     made._add(RunEvent(replace(made.run, spider=HOSTILE)))
     fetched(made, key, event=Unreachable(HOSTILE))
-    made.dropped(f"{key}/{HOSTILE}", DENIED._replace(rule=Rule(False, HOSTILE, 1), agent=HOSTILE))
-    made.dropped(f"{key}/", Verdict(False, Reason.LOCAL_RULE, None, None, HOSTILE))
+    made.disallowed(
+        f"{key}/{HOSTILE}", DENIED._replace(rule=Rule(False, HOSTILE, 1), agent=HOSTILE)
+    )
+    made.disallowed(f"{key}/", Verdict(False, Reason.LOCAL_RULE, None, None, HOSTILE))
     made.page(f"{key}/", PageDirectives(noindex=True), {HOSTILE: False})
     sent(made, f"{key}/{HOSTILE}")
     done = report(run, made)
