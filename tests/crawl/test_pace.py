@@ -10,26 +10,20 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.resolver import dnscache
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
 from scrapy_rep.crawl import file_table
 from scrapy_rep.frontier import frontier as frontier_module
 from testing.faults import raw
 from testing.web import Page, Web, between, gaps, redirect
 
-from .conftest import (
-    Clock,
-    Crawl,
-    Visitor,
-)
-
-ALL = "User-agent: *\nDisallow:\n"
+from .conftest import ALL, EXEMPT, Clock, Crawl, Visitor, numbers
 
 
 def delayed(seconds: float, field: str = "Crawl-delay") -> str:
     return f"{ALL}{field}: {seconds}\n"
 
 
-PATHS = [f"/{number}" for number in range(5)]
+PATHS = numbers(5)
 FEW = PATHS[:3]
 
 
@@ -108,18 +102,13 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
     ids=["above the most", "everything", "not obeyed"],
 )
 async def test_a_pace_is_reported_once(
-    web: Web,
-    crawl: Crawl,
-    caplog: pytest.LogCaptureFixture,
-    robots: str,
-    settings: dict[str, Any],
-    line: str | None,
+    web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], line: str | None
 ) -> None:
     site = web.site(robots)
-    await crawl(site.urls("/a", "/b", "/c"), settings)
-    reports = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
-    assert reports == ([f"The robots.txt of {site.root} sets {line}"] if line else [])
-    assert {r.levelname for r in caplog.records if " sets " in r.getMessage()} <= {"INFO"}
+    outcome = await crawl(site.urls("/a", "/b", "/c"), settings)
+    reports = [each for each in outcome.log.records if " sets " in each.getMessage()]
+    expected = [("INFO", f"The robots.txt of {site.root} sets {line}")] if line else []
+    assert [(each.levelname, each.getMessage()) for each in reports] == expected
 
 
 class OneSlot(Downloader):
@@ -154,19 +143,20 @@ class Shuffler:
     ],
 )
 async def test_the_pace_is_the_sites_whatever_the_slots(
-    web: Web,
-    crawl: Crawl,
-    monkeypatch: pytest.MonkeyPatch,
-    meta: dict[str, Any],
-    settings: dict[str, Any],
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, meta: Any, settings: dict[str, Any]
 ) -> None:
     for host in ("127.0.0.2", "127.0.0.3"):
         monkeypatch.setitem(dnscache, host, "127.0.0.1")
     slow = web.site(delayed(0.25))
     quick = web.site(delayed(0.1), host="127.0.0.2")
     plain = web.site(ALL, host="127.0.0.3")
-    urls = [url for site in (slow, quick, plain) for url in site.urls(*PATHS)]
-    await crawl([Request(url, meta=dict(meta)) for url in urls], settings)
+    priorities = {slow: 0, quick: 0, plain: -3}
+    requests = [
+        Request(url, meta=dict(meta), priority=priority)
+        for site, priority in priorities.items()
+        for url in site.urls(*PATHS)
+    ]
+    await crawl(requests, settings)
     assert sorted(slow.page_paths) == sorted(quick.page_paths) == sorted(plain.page_paths) == PATHS
     assert min(gaps(slow)) >= 0.25
     assert min(gaps(quick)) >= 0.1
@@ -181,36 +171,6 @@ async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl
     assert "robotstxt/wait_count/pace" not in outcome.stats
 
 
-class Follower(Visitor):
-    """Requests a second page after the first one."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            return response.follow("/second", meta={"dont_obey_robotstxt": False})
-        return None
-
-
-@pytest.mark.parametrize(
-    ("meta", "stored", "first"),
-    [
-        pytest.param({"dont_obey_robotstxt": True}, False, "/first", id="an exempt page"),
-        pytest.param({}, True, "/robots.txt", id="perhaps a page of another crawler"),
-    ],
-)
-async def test_the_first_page_waits_after_other_requests(
-    web: Web, crawl: Crawl, tmp_path: Path, meta: dict[str, Any], stored: bool, first: str
-) -> None:
-    site = web.site(delayed(0.4))
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/store.db"} if stored else {}
-    await crawl([Request(site.url("/first"), meta=meta)], settings, spider=Follower)
-    assert site.paths[0] == first
-    at = {received.path: received.at for received in site.received}
-    assert at["/second"] - at["/first"] >= 0.4
-    if stored:
-        assert at["/first"] - at["/robots.txt"] >= 0.4
-
-
 class InTurn(Visitor):
     """Requests further pages after some."""
 
@@ -222,6 +182,27 @@ class InTurn(Visitor):
             yield request.replace(callback=self.parse)
 
 
+@pytest.mark.parametrize(
+    ("meta", "stored", "first"),
+    [
+        pytest.param(EXEMPT, False, "/first", id="an exempt page"),
+        pytest.param({}, True, "/robots.txt", id="perhaps a page of another crawler"),
+    ],
+)
+async def test_the_first_page_waits_after_other_requests(
+    web: Web, crawl: Crawl, tmp_path: Path, meta: dict[str, Any], stored: bool, first: str
+) -> None:
+    site = web.site(delayed(0.4))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/store.db"} if stored else {}
+    then = {site.url("/first"): [Request(site.url("/second"))]}
+    await crawl([Request(site.url("/first"), meta=meta)], settings, spider=InTurn, then=then)
+    assert site.paths[0] == first
+    at = {received.path: received.at for received in site.received}
+    assert at["/second"] - at["/first"] >= 0.4
+    if stored:
+        assert at["/first"] - at["/robots.txt"] >= 0.4
+
+
 async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,7 +210,7 @@ async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     monkeypatch.setattr(file_table, "MAX_PARSED", 1)
     slow = web.site(delayed(0.2))
     other = web.site(ALL, {"/": Page(b"", delay=0.4)}, host="127.0.0.2")
-    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in slow.urls("/2", "/3")]
+    exempt = [Request(url, meta=dict(EXEMPT)) for url in slow.urls("/2", "/3")]
     then = {slow.url("/1"): [Request(other.url("/"))], other.url("/"): exempt}
     await crawl(slow.urls("/1"), spider=InTurn, then=then)
     assert slow.page_paths == ["/1", "/2", "/3"]
@@ -296,8 +277,9 @@ async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
-    error = outcome.failures[site.url("/a")]
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.VISIT_TIME
-    assert str(error) == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
+    assert outcome.reasons == {site.url("/a"): Reason.VISIT_TIME}
+    assert (
+        str(outcome.failures[site.url("/a")])
+        == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
+    )
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1

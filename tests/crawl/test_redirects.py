@@ -9,54 +9,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.misc import build_from_crawler, load_object
 
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import Site, Web, redirect, text
 
-from .conftest import Crawl, Outcome
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from .conftest import Crawl, Outcome, ScrapysHandler
 
 PUBLIC = "93.184.215.14"
 ROBOTS = "http://public.example/robots.txt"
 
 
-class PublicWeb:
+class PublicWeb(ScrapysHandler):
     """Connects to the site of a host name. Other hosts are reached as usual."""
 
-    lazy = False
     sites: dict[str, tuple[Site, str | None]]
     """By host name: the site, and the address that the handler reports."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
-        self.handler: Any = build_from_crawler(load_object(handler), crawler)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         parts = urlsplit(request.url)
         if request.meta.get("proxy") or parts.hostname not in self.sites:
-            response: Response = await self.handler.download_request(request)
-            return response
+            return await super().download_request(request)
         site, address = self.sites[parts.hostname]
-        response = await self.handler.download_request(request.replace(url=site.url(parts.path)))
+        response = await super().download_request(request.replace(url=site.url(parts.path)))
         found = None if address is None else ip_address(address)
         return response.replace(url=request.url, ip_address=found)
-
-    async def close(self) -> None:
-        await self.handler.close()
 
 
 SETTINGS = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
@@ -76,12 +58,6 @@ def public(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 async def visit(crawl: Crawl) -> Outcome:
     return await crawl([f"http://public.example{path}" for path in PATHS], SETTINGS)
-
-
-def failure_of(outcome: Outcome, origin: str = "http://public.example") -> str:
-    failure = outcome.middleware.origins[origin].failure
-    assert failure is not None
-    return failure
 
 
 HOSTS = {
@@ -105,7 +81,7 @@ async def test_no_redirect_leads_from_the_web_into_a_private_network(
     outcome = await visit(crawl)
     assert internal.received == []
     assert outcome_of(site) == DISALLOWED
-    failure = failure_of(outcome)
+    failure = outcome.failure_of("http://public.example")
     assert failure.startswith("redirect to http")
     assert HOSTS[host] in failure
     assert "not a public address" in failure
@@ -147,7 +123,7 @@ async def test_a_redirect_is_followed_unless_it_leads_from_the_web_into_a_privat
     is_followed = case.expected == RULES_HOLD and case.target.startswith("{")
     assert internal.paths == ["/r"] * is_followed
     if "private" in case.target:
-        assert "127.0.0.1 is not a public address" in failure_of(outcome)
+        assert "127.0.0.1 is not a public address" in outcome.failure_of("http://public.example")
 
 
 # With a proxy, which resolves the names
@@ -176,9 +152,7 @@ async def test_literal_addresses_are_refused_through_a_proxy(
 # The text of a Location
 
 
-async def test_a_location_is_escaped_and_cut(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_location_is_escaped_and_cut(web: Web, crawl: Crawl) -> None:
     async def hostile(_: Any, __: Any, writer: asyncio.StreamWriter) -> None:
         location = b"file:///\x1b]0;owned\x07\xe2\x80\xae" + b"x" * 5000
         head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location
@@ -186,10 +160,10 @@ async def test_a_location_is_escaped_and_cut(
 
     site = web.site(hostile)
     outcome = await crawl(site.urls("/a"))
-    (line,) = [line for line in caplog.messages if "is unreachable" in line]
+    (line,) = [line for line in outcome.log.messages if "is unreachable" in line]
     assert line.isprintable()
     assert len(line) < 700
-    assert "\u202e" not in str(outcome.middleware.origins[site.root].failure)
+    assert "\u202e" not in outcome.failure_of(site)
 
 
 async def test_a_location_that_is_too_long_is_refused(web: Web, crawl: Crawl) -> None:

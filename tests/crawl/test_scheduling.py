@@ -1,8 +1,9 @@
-"""A request that waits is not changed, delays no other, and is checked when it leaves its queue."""
+"""A request that waits delays no other, is bounded, and is not lost."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,61 +12,16 @@ from scrapy import Request
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier import fetch_limit
+from testing.counters import left_over
 from testing.faults import answer_when, silence
-from testing.web import Page, Web, text
+from testing.web import Page, Web
 
-from .conftest import AllAsked, Crawl, Visitor, needs_connections
-
-ALL = "User-agent: *\nDisallow:\n"
+from .conftest import ALL, FIFO, PRIVATE, Caller, Crawl, Visitor, needs_connections, numbers
 
 QUEUES = [
     pytest.param("scrapy.pqueues.DownloaderAwarePriorityQueue", id="downloader-aware"),
     pytest.param("scrapy.pqueues.ScrapyPriorityQueue", id="plain"),
 ]
-FIFO = {
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
-
-
-def delayed(seconds: float) -> str:
-    return f"{ALL}Crawl-delay: {seconds}\n"
-
-
-def numbers(count: int) -> list[str]:
-    return [f"/{number}" for number in range(count)]
-
-
-# Other requests are not delayed
-
-
-class Until(Visitor):
-    """Stops once so many of its pages are there."""
-
-    pages: int
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if len(self.outcome.responses) == self.pages:
-            self.stop()
-
-
-class UntilAllAsked(AllAsked, Until):
-    """Notes when all of its requests are scheduled, and stops once so many pages are there."""
-
-
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_a_site_of_low_priority_does_not_wait_for_a_paced_one(
-    web: Web, crawl: Crawl, queue: str
-) -> None:
-    paced = web.site(delayed(0.6))
-    live = web.site(ALL, host="127.0.0.2")
-    asked = [Request(url, dont_filter=True) for url in paced.urls(*numbers(100))]
-    asked += [Request(url, priority=-3, dont_filter=True) for url in live.urls(*numbers(10))]
-    settings = {"SCHEDULER_PRIORITY_QUEUE": queue, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl(asked, settings, spider=Until, pages=13)
-    assert live.page_paths == sorted(numbers(10))
-    assert live.received[-1].at < paced.received[3].at
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -77,17 +33,10 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
     silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 51)]
     urls = [url for site in silent for url in site.urls(*numbers(3))]
     urls += [url for site in live for url in site.urls(*numbers(5))]
-    settings = {
-        **FIFO,
-        "SCHEDULER_PRIORITY_QUEUE": queue,
-        "CONCURRENT_REQUESTS": 4,
-        "REP_TIMEOUT": 60,
-        "DOWNLOAD_TIMEOUT": 60,
-    }
-    outcome = await crawl(urls, settings)
+    settings = {**FIFO, "SCHEDULER_PRIORITY_QUEUE": queue, "CONCURRENT_REQUESTS": 4}
+    outcome = await crawl(urls, {**settings, "REP_TIMEOUT": 60})
     assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
-    origins = outcome.middleware.origins
-    assert {origins[site.root].failure for site in silent} == {"status 503"}, "no timeout"
+    assert {outcome.failure_of(site) for site in silent} == {"status 503"}, "no timeout"
     assert len(outcome.failures) == 120
     assert [site.paths for site in silent] == [["/robots.txt"]] * 40
 
@@ -106,37 +55,113 @@ async def test_new_sites_are_fetched_however_many_others_are_silent(
         "SCHEDULER_PRIORITY_QUEUE": queue,
         "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 2,
         "REP_TIMEOUT": 60,
-        "DOWNLOAD_TIMEOUT": 60,
         "CLOSESPIDER_TIMEOUT": 120,
     }
-    outcome = await crawl(urls, settings, spider=Until, pages=3)
+    outcome = await crawl(urls, settings, most=3)
     assert outcome.stats["finish_reason"] == "enough"
     assert live.page_paths == numbers(3)
     ended = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
     assert ended, "the oldest fetches made room"
 
 
-# Nothing of this package is scheduled, shown or stored
+class AtOnce(Visitor):
+    """Schedules all of its requests at once."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        requests = [request async for request in super().start()]
+        for request in requests[:-1]:
+            self.engine.crawl(request)
+        yield requests[-1]
 
 
-def stored(folder: Path) -> bytes:
-    """Everything in the files of a folder."""
-    return b"".join(path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file())
-
-
-async def test_nothing_is_lost_and_little_is_stored_when_a_crawl_stops(
-    web: Web, crawl: Crawl, tmp_path: Path
+@pytest.mark.parametrize(
+    ("unreachable", "jobdir"),
+    [
+        pytest.param({}, False, id="disallowed, in memory"),
+        pytest.param({}, True, id="disallowed, JOBDIR"),
+        pytest.param({"REP_UNREACHABLE": "wait", "REP_MAX_WAIT": 1}, False, id="overdue"),
+    ],
+)
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_requests_that_are_dropped_do_not_delay_pages(
+    web: Web, crawl: Crawl, tmp_path: Path, queue: str, jobdir: bool, unreachable: dict[str, Any]
 ) -> None:
-    robots = f"User-agent: *\nAllow: /{'*' * 400_000}\nCrawl-delay: 0.02\n"
+    """Scrapy's queues return those of the unreachable sites first: as the latest ones, or because
+    the sites have no download in progress."""
+    live = web.site(Page(PRIVATE), {"*": Page(delay=0.02)})
+    down = answer_when(lambda: bool(live.page_paths), Page(status=503))
+    dead = [web.site(down, host=f"127.0.0.{number}") for number in range(11, 21)]
+    settings = {
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "JOBDIR": str(tmp_path) if jobdir else None,
+        "CONCURRENT_REQUESTS": 2,
+        "REP_STORE": None,
+        **unreachable,
+    }
+    paths = numbers(50)  # more than needed: there is always a next one
+    asked = [*live.urls(*paths), *(site.url(path) for path in paths[:20] for site in dead)]
+    outcome = await crawl(asked, settings, spider=AtOnce, most=25)
+    assert len(outcome.responses) >= 25
+    assert 0 < len(outcome.failures) < 100, "most of them are left"
+    assert left_over(outcome.crawler) == []
+    if jobdir:
+        again = await crawl([], settings)
+        assert live.page_paths == sorted(paths), "no request is lost"
+        assert len(outcome.failures) + len(again.failures) == 200
+
+
+class AllAsked(Visitor):
+    """Notes when all of its requests are scheduled."""
+
+    all_asked: threading.Event
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        self.all_asked.set()
+
+
+async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Crawl) -> None:
     all_asked = threading.Event()
-    site = web.site(answer_when(all_asked.is_set, text(robots)))
-    settings = {"JOBDIR": str(tmp_path)}
-    asked = [Request(url, dont_filter=True) for url in site.urls(*numbers(60))]
-    await crawl(asked, settings, spider=UntilAllAsked, pages=5, all_asked=all_asked)
-    assert len(site.page_paths) < 60
-    queued = stored(tmp_path / "requests.queue")
-    assert b"robotstxt" not in queued
-    assert len(queued) < 60 * 2000
-    site.pages["/robots.txt"] = text(ALL)
-    await crawl([], {**settings, "REP_STORE": None})
-    assert site.page_paths == sorted(numbers(60))
+    late = web.site(answer_when(all_asked.is_set, Page(PRIVATE)))
+    paced = web.site(f"{PRIVATE}Crawl-delay: 0.02\n", host="127.0.0.2")
+    asked = [
+        Request(site.url(f"/{number}"), priority=number * 7 % 4, dont_filter=True)
+        for number in range(40)
+        for site in (late, paced)
+    ]
+    outcome = await crawl(asked, {"CONCURRENT_REQUESTS": 1}, spider=AllAsked, all_asked=all_asked)
+    wanted = [f"/{number}" for number in sorted(range(40), key=lambda n: -(n * 7 % 4))]
+    assert late.paths == ["/robots.txt", *wanted]
+    assert sorted(paced.paths[1:]) == sorted(wanted)
+    assert left_over(outcome.crawler) == []
+
+
+class Replacer:
+    """Replaces each request for a robots.txt once, as middlewares do that set a proxy."""
+
+    def process_request(self, request: Request) -> Request | None:
+        if not request.meta.get("is_robotstxt_request") or "replaced" in request.meta:
+            return None
+        return request.replace(meta={**request.meta, "replaced": True})
+
+
+@pytest.mark.parametrize("position", [50, 950])
+async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_counted(
+    web: Web, crawl: Crawl, position: int
+) -> None:
+    site = web.site(PRIVATE)
+    outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
+    assert site.paths == ["/robots.txt", "/a"]
+    assert left_over(outcome.crawler) == []
+
+
+async def test_callers_of_the_engine_wait_for_the_response(web: Web, crawl: Crawl) -> None:
+    site = web.site(Page(PRIVATE, delay=0.4))
+    paths = numbers(12)
+    urls = site.urls("/private", *paths)
+    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4}, spider=Caller)
+    assert site.page_paths == sorted(paths)
+    assert site.robots_fetches == 1
+    assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
+    assert set(outcome.failures) == {site.url("/private")}
