@@ -10,7 +10,7 @@ import gzip
 import zlib
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
@@ -19,7 +19,7 @@ from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
@@ -39,11 +39,12 @@ from testing.faults import (
     raw,
 )
 from testing.measure import forget_peak, peak
-from testing.web import Page, Received, Web, redirect, text
+from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import Crawl, Visitor, our_warnings
+from .conftest import Crawl, Visitor, in_turn
 
 DOWN = Page(status=503)
+T = TypeVar("T")
 
 # Redirects
 
@@ -63,9 +64,7 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
     outcome = await crawl([*site.urls(*PATHS), elsewhere.url("/private")])
     assert outcome_of(site) == RULES_HOLD
     assert elsewhere.page_paths == ["/private", "/r"], "the rules are of the other origin"
-    origin = outcome.middleware.origins[site.root]
-    assert origin.url == elsewhere.url("/r")
-    assert origin.summary() == f"rules, from {elsewhere.url('/r')}"
+    assert outcome.middleware.origins[site.root].summary() == f"rules, from {elsewhere.url('/r')}"
 
 
 @pytest.mark.parametrize(
@@ -76,18 +75,20 @@ async def test_rfc_five_hops_are_followed(
 ) -> None:
     sites = {hops: web.site(pages=endless_redirects(hops)) for hops in (5, 6, 100)}
     looping = web.site(redirect("/r"), {"/r": redirect("/robots.txt#again")})
-    urls = [url for site in (*sites.values(), looping) for url in site.urls(*PATHS)]
-    await crawl(urls, {"REP_TOO_MANY_REDIRECTS": setting})
-    assert {hops: outcome_of(site) for hops, site in sites.items()} == {
-        5: RULES_HOLD,
-        6: outcome_of_more,
-        100: outcome_of_more,
-    }
+    found = await outcomes(crawl, {**sites, 0: looping}, {"REP_TOO_MANY_REDIRECTS": setting})
+    assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), outcome_of_more)}
     hops = ["/robots.txt", *(f"/hop/{number}" for number in range(1, 6))]
     for site in sites.values():
         assert [path for path in site.paths if path not in PATHS] == hops
-    assert outcome_of(looping) == outcome_of_more
     assert [path for path in looping.paths if path not in PATHS] == ["/robots.txt", "/r"]
+
+
+async def outcomes(
+    crawl: Crawl, sites: dict[T, Site], settings: dict[str, Any] | None = None
+) -> dict[T, str]:
+    """Crawl sites, and tell the outcome of each robots.txt."""
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    return {key: outcome_of(site) for key, site in sites.items()}
 
 
 async def test_rfc_the_status_of_the_last_hop_counts(web: Web, crawl: Crawl) -> None:
@@ -96,8 +97,7 @@ async def test_rfc_the_status_of_the_last_hop_counts(web: Web, crawl: Crawl) -> 
         status: web.site(redirect("r?x=%5B"), {"/r?x=%5B": Page(RULES, status)})
         for status in expected
     }
-    await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
-    assert {status: outcome_of(site) for status, site in sites.items()} == expected
+    assert await outcomes(crawl, sites) == expected
 
 
 async def test_a_location_may_hold_raw_utf_8(web: Web, crawl: Crawl) -> None:
@@ -132,17 +132,9 @@ async def test_redirects_carry_no_cookies_and_no_credentials(web: Web, crawl: Cr
     [
         (
             {},
-            {
-                203: RULES_HOLD,
-                401: ALLOWED,
-                403: ALLOWED,
-                407: DISALLOWED,
-                410: ALLOWED,
-                429: DISALLOWED,
-                451: ALLOWED,
-                500: DISALLOWED,
-                599: DISALLOWED,
-            },
+            {203: RULES_HOLD}
+            | dict.fromkeys((401, 403, 410, 451), ALLOWED)
+            | dict.fromkeys((407, 429, 500, 599), DISALLOWED),
         ),
         ({"REP_DISALLOW_STATUSES": [401, 403]}, {403: DISALLOWED, 404: ALLOWED}),
         ({"REP_UNREACHABLE_STATUSES": [403]}, {403: DISALLOWED, 429: ALLOWED}),
@@ -157,17 +149,16 @@ async def test_rfc_the_status_decides(
     web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[int, str]
 ) -> None:
     sites = {status: web.site(Page(RULES, status)) for status in expected}
-    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
-    assert {status: outcome_of(site) for status, site in sites.items()} == expected
+    assert await outcomes(crawl, sites, settings) == expected
 
 
 async def test_a_disallowed_status_is_named(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(RULES, 403))
     outcome = await crawl(site.urls("/a"), {"REP_DISALLOW_STATUSES": [403]})
-    (error,) = outcome.failures.values()
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.DISALLOWED_STATUS
-    assert str(error) == "Forbidden by robots.txt: disallowed-status: status 403"
+    assert (
+        str(outcome.failures[site.url("/a")])
+        == "Forbidden by robots.txt: disallowed-status: status 403"
+    )
     assert outcome.stats["robotstxt/forbidden/disallowed-status"] == 1
     summary = outcome.middleware.origins[site.root].summary()
     assert summary == "status 403: everything is disallowed"
@@ -192,7 +183,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
-    web: Web, crawl: Crawl, pauses: list[float], caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, pauses: list[float]
 ) -> None:
     site = web.site(DOWN)
     outcome = await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 8})
@@ -200,19 +191,13 @@ async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
     assert outcome.stats["robotstxt/retry_count"] == 8
     assert outcome.stats["robotstxt/unreachable"] == 1
-    assert len(our_warnings(caplog)) == 1
+    assert len(outcome.warnings) == 1
 
 
 async def test_a_short_retry_after_is_waited_for_like_a_retry(
     web: Web, crawl: Crawl, pauses: list[float]
 ) -> None:
-    site = web.site()
-
-    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
-        site.pages["/robots.txt"] = text(RULES)
-        writer.write(Page(b"", 503, {"Retry-After": "20"}).octets())
-
-    site.pages["/robots.txt"] = recovers
+    site = web.site(in_turn(Page(b"", 503, {"Retry-After": "20"}), then=text(RULES)))
     outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
     assert pauses == [20]
     assert outcome_of(site) == RULES_HOLD
@@ -250,9 +235,7 @@ async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> N
     site = web.site(slow, pages)
     outcome = await crawl(site.urls("/a"), {"REP_TIMEOUT": 1})
     assert site.page_paths in ([], ["/1"], ["/1", "/2"]), "only hops were fetched"
-    failure = outcome.middleware.origins[site.root].failure
-    assert failure is not None
-    assert "longer than" in failure
+    assert "longer than" in outcome.failure_of(site)
     in_time = web.site(slow, pages)
     await crawl(in_time.urls(*PATHS), {"REP_TIMEOUT": 60})
     assert outcome_of(in_time) == RULES_HOLD
@@ -269,9 +252,7 @@ async def test_rep_timeout_does_not_include_time_in_the_queue_between_hops(
     site = web.site(pages=endless_redirects(2))
     outcome = await crawl(site.urls("/private"), SLOW_SLOT)
     assert site.paths == ["/robots.txt", "/hop/1", "/hop/2"]
-    (error,) = outcome.failures.values()
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.RULES
+    assert [*outcome.reasons.values()] == [Reason.RULES]
 
 
 class Hanging:
@@ -287,8 +268,7 @@ async def test_rep_timeout_includes_time_in_downloader_middlewares(web: Web, cra
     settings = {"DOWNLOADER_MIDDLEWARES": {Hanging: 950}, "REP_TIMEOUT": 0.3}
     outcome = await crawl(site.urls("/a"), settings)
     assert site.paths == []
-    failure = outcome.middleware.origins[site.root].failure
-    assert failure == "it took longer than REP_TIMEOUT"
+    assert outcome.failure_of(site) == "it took longer than REP_TIMEOUT"
 
 
 # Size
@@ -299,9 +279,8 @@ async def test_rfc_the_first_500_kib_are_read(web: Web, crawl: Crawl) -> None:
     filler = b"#" * (SIZE_LIMIT - len(RULES) - 1) + b"\n"
     body = filler + RULES + b"Disallow: /public\n"
     packed = gzip.compress(body, mtime=0)
-    sites = [web.site(body), web.site(raw(GZIP + length(packed) + packed))]
-    await crawl([url for site in sites for url in site.urls(*PATHS)])
-    assert [outcome_of(site) for site in sites] == [RULES_HOLD] * 2
+    sites = {"": web.site(body), "gzip": web.site(raw(GZIP + length(packed) + packed))}
+    assert await outcomes(crawl, sites) == dict.fromkeys(sites, RULES_HOLD)
 
 
 BROTLI = bytes.fromhex("0b1080557365722d6167656e743a202a0a446973616c6c6f773a202f707269766174650a03")
@@ -333,26 +312,20 @@ READS_BROTLI = RULES_HOLD if b"br" in ACCEPTED_ENCODINGS else DISALLOWED
     ids=["with HttpCompressionMiddleware", "without"],
 )
 async def test_other_content_codings_are_read_if_scrapy_can_decode_them(
-    web: Web,
-    crawl: Crawl,
-    settings: dict[str, Any],
-    expected: dict[tuple[str, bytes], str],
+    web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[tuple[str, bytes], str]
 ) -> None:
     sites = {
         (coding, data): web.site(Page(data, headers={"Content-Encoding": coding}))
         for coding, data in expected
     }
-    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
-    assert {key: outcome_of(site) for key, site in sites.items()} == expected
+    assert await outcomes(crawl, sites, settings) == expected
 
 
-async def test_the_size_limits_of_scrapy_do_not_apply(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES + b"#" * 2000)
-    await crawl(site.urls(*PATHS), {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 500})
+    outcome = await crawl(site.urls(*PATHS), {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 500})
     assert outcome_of(site) == RULES_HOLD
-    assert "size" not in caplog.text
+    assert "size" not in outcome.log.text
 
 
 async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
@@ -364,9 +337,8 @@ async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) ->
     gc.collect()
     forget_peak()
     before = peak()
-    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    assert await outcomes(crawl, sites, settings) == expected
     assert peak() - before < 20 << 10
-    assert {name: outcome_of(site) for name, site in sites.items()} == expected
 
 
 # Other components that change a download
@@ -375,7 +347,7 @@ async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) ->
 class Interrupter(Visitor):
     """Stops each download after its headers, as spiders do that need nothing else."""
 
-    fail = False
+    fail: bool
 
     async def start(self) -> AsyncIterator[Any]:
         self.crawler.signals.connect(self._stop, signal=signals.headers_received)
@@ -386,16 +358,10 @@ class Interrupter(Visitor):
         raise StopDownload(fail=self.fail)
 
 
-class FailingInterrupter(Interrupter):
-    fail = True
-
-
-@pytest.mark.parametrize("spider", [Interrupter, FailingInterrupter])
-async def test_a_stopped_download_is_no_empty_file(
-    web: Web, crawl: Crawl, spider: type[Visitor]
-) -> None:
+@pytest.mark.parametrize("fail", [False, True])
+async def test_a_stopped_download_is_no_empty_file(web: Web, crawl: Crawl, fail: bool) -> None:
     rules, missing = web.site(RULES), web.site(Page(RULES, 404))
-    await crawl([*rules.urls(*PATHS), *missing.urls(*PATHS)], spider=spider)
+    await crawl([*rules.urls(*PATHS), *missing.urls(*PATHS)], spider=Interrupter, fail=fail)
     assert [outcome_of(rules), outcome_of(missing)] == [DISALLOWED, ALLOWED]
 
 
@@ -407,9 +373,7 @@ class Blocker:
             raise IgnoreRequest("not there")
 
 
-async def test_a_robots_txt_that_is_ignored_is_unreachable(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_robots_txt_that_is_ignored_is_unreachable(web: Web, crawl: Crawl) -> None:
     sites = [web.site(RULES), web.site(RULES, host="127.0.0.2")]
     urls = [url for site in sites for url in site.urls(*PATHS)]
     settings = {"DOWNLOADER_MIDDLEWARES": {Blocker: 200}, "REP_RETRY_TIMES": 1}
@@ -417,25 +381,30 @@ async def test_a_robots_txt_that_is_ignored_is_unreachable(
     assert [outcome_of(site) for site in sites] == [DISALLOWED, RULES_HOLD]
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
     assert outcome.stats["robotstxt/ignored_count"] == 4
-    (warning,) = [each for each in our_warnings(caplog) if "ignored_count" in each]
+    (warning,) = [each for each in outcome.warnings if "ignored_count" in each]
     assert warning.startswith(f"{Blocker.__module__}.Blocker raised IgnoreRequest: not there for ")
-    assert outcome.middleware.origins[sites[0].root].failure == "IgnoreRequest: not there"
+    assert outcome.failure_of(sites[0]) == "IgnoreRequest: not there"
 
 
 # The proxy and the address of the page
 
 
-async def test_the_credentials_of_the_proxy_are_those_of_the_page(web: Web, crawl: Crawl) -> None:
+@pytest.mark.parametrize(
+    ("headers", "user"),
+    [({"Proxy-Authorization": "Basic bWU6c2VjcmV0"}, ""), ({}, "me:secret@")],
+    ids=["of a header", "of the URL"],
+)
+async def test_the_proxy_of_the_page_is_used_with_its_credentials(
+    web: Web, crawl: Crawl, headers: dict[str, str], user: str
+) -> None:
     proxy = web.site(pages={"http://name.example/robots.txt": text(RULES)})
-    page = Request(
-        "http://name.example/public",
-        headers={"Proxy-Authorization": "Basic bWU6c2VjcmV0"},
-        meta={"proxy": f"http://127.0.0.1:{proxy.port}"},
-    )
-    await crawl([page])
-    assert [received.headers.get("proxy-authorization") for received in proxy.received] == [
-        "Basic bWU6c2VjcmV0"
-    ] * 2
+    meta = {"proxy": f"http://{user}127.0.0.1:{proxy.port}"}
+    urls = [f"http://name.example{path}" for path in PATHS]
+    outcome = await crawl([Request(url, headers=headers, meta=dict(meta)) for url in urls])
+    assert proxy.paths == ["http://name.example/robots.txt", urls[1]]
+    sent = {received.headers.get("proxy-authorization") for received in proxy.received}
+    assert sent == {"Basic bWU6c2VjcmV0"}
+    assert outcome.reasons == {urls[0]: Reason.RULES}
 
 
 async def test_the_bindaddress_of_the_page_is_used(web: Web, crawl: Crawl) -> None:
@@ -486,15 +455,10 @@ async def test_the_pages_after_a_fetch_have_no_signal_handlers(web: Web, crawl: 
 
 
 @pytest.mark.each_loop
-async def test_the_failures_of_a_crawl_are_in_words(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def close(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        pass
-
-    closing = web.site(close)
+async def test_the_failures_of_a_crawl_are_in_words(web: Web, crawl: Crawl) -> None:
+    closing = web.site(raw())
     outcome = await crawl(["http://127.0.0.1:1/", closing.url("/")])
-    found = {key: origin.failure for key, origin in outcome.middleware.origins.items()}
-    assert found["http://127.0.0.1:1"] == "the connection was refused"
-    assert found[closing.root] == "the connection was closed before the response was complete"
-    assert not any("Failure" in text for text in our_warnings(caplog))
+    assert outcome.failure_of("http://127.0.0.1:1") == "the connection was refused"
+    closed = "the connection was closed before the response was complete"
+    assert outcome.failure_of(closing) == closed
+    assert not any("Failure" in text for text in outcome.warnings)

@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from asyncio import StreamReader, StreamWriter
 from pathlib import Path
 
-from testing.web import Page, Received, Web
+from testing.faults import silence
+from testing.redis_server import wait_until
+from testing.web import Page, Web
 from tests.test_workers import PRIVATE, TIMEOUT, workers
 
-PATHS = [f"/{number}" for number in range(12)]
+from .conftest import in_turn, numbers
+
 KILLED_AT = 4
 """The number of the page that gets no answer, in the run that is killed."""
-
-
-class Pages:
-    """Pages of several sites. One of them gets no answer: the test kills the crawl meanwhile."""
-
-    def __init__(self) -> None:
-        self.is_held = threading.Event()
-        self.left = -1
-        """How many pages come before that one and with it; negative if there is none."""
-
-    async def __call__(self, _: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        self.left -= 1
-        if self.left == 0:
-            self.is_held.set()
-            await reader.read()  # until the process is killed
-            return
-        writer.write(Page(headers={"Connection": "close"}).octets())
-        await writer.drain()
 
 
 def run(*arguments: str) -> None:
@@ -41,15 +24,20 @@ def run(*arguments: str) -> None:
 
 def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(web: Web, tmp_path: Path) -> None:
     """Scrapy writes the state of a queue when a crawl stops."""
-    pages = Pages()
-    sites = [web.site(PRIVATE, {"*": pages}, host=f"127.0.5.{number}") for number in (1, 2)]
+    sites = [web.site(PRIVATE, host=f"127.0.5.{number}") for number in (1, 2)]
+
+    def received() -> int:
+        return sum(len(site.page_paths) for site in sites)
+
     common = ["", f"JOBDIR={tmp_path}", "CONCURRENT_REQUESTS=1"]
-    asked = [url for site in sites for url in site.urls(*PATHS)]
+    asked = [url for site in sites for url in site.urls(*numbers(12))]
     run(*common, "CLOSESPIDER_PAGECOUNT=5", *asked)
-    pages.left = KILLED_AT
+    pages = in_turn(*[Page()] * (KILLED_AT - 1), silence)
+    before = received()
+    for site in sites:
+        site.pages["*"] = pages
     with workers(common):
-        assert pages.is_held.wait(TIMEOUT)
+        wait_until(lambda: received() == before + KILLED_AT, "the page", TIMEOUT)
     run(*common)
-    received = [site.url(path) for site in sites for path in site.page_paths]
-    assert set(received) == set(asked)
-    assert len(received) == len(asked) + KILLED_AT, "what it was given before is requested again"
+    assert {site.url(path) for site in sites for path in site.page_paths} == set(asked)
+    assert received() == len(asked) + KILLED_AT, "what it was given before is requested again"

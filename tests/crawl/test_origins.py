@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scrapy import Request
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
 from testing.web import Web, redirect, text
 
 from .conftest import Crawl, Outcome
 from .ftp import FtpSite
+
+Ftp = Callable[..., FtpSite]
 
 
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
@@ -52,38 +55,41 @@ async def test_names_by_way_of_a_proxy(web: Web, crawl: Crawl, host: str, asked:
 
 
 @pytest.fixture
-def ftp(tmp_path: Path) -> Iterator[FtpSite]:
-    files = {"robots.txt": RULES, "public": b"a page", "private": b"a page"}
-    site = FtpSite(tmp_path, files)
-    yield site
-    site.close()
+def ftp(tmp_path: Path) -> Iterator[Ftp]:
+    """Starts a server with files."""
+    sites = []
+
+    def start(robots: bytes | None = RULES, **options: Any) -> FtpSite:
+        files = {"robots.txt": robots, "public": b"a page", "private": b"a page"}
+        found = {name: body for name, body in files.items() if body is not None}
+        sites.append(FtpSite(tmp_path, found, **options))
+        return sites[-1]
+
+    yield start
+    for site in sites:
+        site.close()
 
 
 def reasons(outcome: Outcome) -> list[Reason]:
-    """Why what failed was disallowed."""
-    errors = list(outcome.failures.values())
-    assert all(isinstance(error, RobotsTxtDisallowed) for error in errors)
-    return [error.verdict.reason for error in errors if isinstance(error, RobotsTxtDisallowed)]
+    return list(outcome.reasons.values())
 
 
-async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: FtpSite) -> None:
-    outcome = await crawl(ftp.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
+async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: Ftp) -> None:
+    site = ftp()
+    outcome = await crawl(site.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
     if not is_reactor_installed():  # Scrapy has no FTP there
-        assert (ftp.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
+        assert (site.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
         return
-    assert ftp.received == [
+    assert site.received == [
         ("anonymous", "anonymous@", "robots.txt"),
         ("me", "secret", "public"),
     ]
     assert reasons(outcome) == [Reason.RULES]
 
 
-async def test_ftp_without_a_file_allows_everything(crawl: Crawl, tmp_path: Path) -> None:
-    site = FtpSite(tmp_path, {"public": b"a page", "private": b"a page"})
-    try:
-        outcome = await crawl(site.urls(*PATHS))
-    finally:
-        site.close()
+async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> None:
+    site = ftp(None)
+    outcome = await crawl(site.urls(*PATHS))
     if not is_reactor_installed():
         assert reasons(outcome) == [Reason.UNREACHABLE] * 2
         return
@@ -92,14 +98,26 @@ async def test_ftp_without_a_file_allows_everything(crawl: Crawl, tmp_path: Path
     assert (str(known.state), known.status) == ("unavailable", 404)
 
 
-async def test_ftp_that_refuses_the_login_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
-    site = FtpSite(tmp_path, {"robots.txt": RULES}, anonymous=False)
-    try:
-        outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
-    finally:
-        site.close()
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"anonymous": False}, id="refuses the login"),
+        pytest.param(
+            {"greeting": "\r\n220-".join(["Hello. " * 20] * 1000)}, id="a reply without end"
+        ),
+    ],
+)
+async def test_ftp_that_fails_is_unreachable(
+    crawl: Crawl, ftp: Ftp, options: dict[str, Any]
+) -> None:
+    site = ftp(**options)
+    outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
     assert site.paths == []
     assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+    if "greeting" in options:
+        is_read = is_reactor_installed()
+        reason = "the connection was closed" if is_read else "NotSupported"
+        assert outcome.failure_of(site.root).startswith(reason)
 
 
 async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> None:
@@ -107,44 +125,28 @@ async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> Non
     url = f"ftp://127.0.0.1:{silent.port}/public"
     outcome = await crawl([url], {"REP_TIMEOUT": 0.4})
     assert reasons(outcome) == [Reason.UNREACHABLE]
-    failure = outcome.middleware.origins[f"ftp://127.0.0.1:{silent.port}"].failure
-    assert failure is not None
     expected = "it took longer than REP_TIMEOUT" if is_reactor_installed() else "NotSupported"
-    assert failure.startswith(expected)
+    assert outcome.failure_of(f"ftp://127.0.0.1:{silent.port}").startswith(expected)
 
 
-async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: FtpSite, tmp_path: Path) -> None:
+async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: Ftp, tmp_path: Path) -> None:
+    site = ftp()
     with (tmp_path / "robots.txt").open("r+b") as file:
         file.seek(SIZE_LIMIT)
         file.write(b"\nAllow: /private")
         file.truncate(300 * MIB)
-    outcome = await crawl(ftp.urls(*PATHS))
+    outcome = await crawl(site.urls(*PATHS))
     if not is_reactor_installed():
         assert reasons(outcome) == [Reason.UNREACHABLE] * 2
         return
-    assert ftp.cut_off == ["robots.txt"]
-    assert ftp.paths == ["/public"]
+    assert site.cut_off == ["robots.txt"]
+    assert site.paths == ["/public"]
     assert reasons(outcome) == [Reason.RULES]
 
 
-async def test_ftp_with_an_endless_reply_is_unreachable(crawl: Crawl, tmp_path: Path) -> None:
-    greeting = "\r\n220-".join(["Hello. " * 20] * 1000)
-    site = FtpSite(tmp_path, {"robots.txt": RULES, "public": b""}, greeting=greeting)
-    try:
-        outcome = await crawl(site.urls("/public"))
-    finally:
-        site.close()
-    assert site.paths == []
-    assert reasons(outcome) == [Reason.UNREACHABLE]
-    failure = outcome.middleware.origins[site.root].failure
-    assert failure is not None
-    assert failure.startswith(
-        "the connection was closed" if is_reactor_installed() else "NotSupported"
-    )
-
-
-async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: FtpSite) -> None:
-    site = web.site(redirect(ftp.root + "/robots.txt"))
+async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: Ftp) -> None:
+    target = ftp()
+    site = web.site(redirect(target.root + "/robots.txt"))
     await crawl(site.urls(*PATHS))
     assert outcome_of(site) == DISALLOWED
-    assert ftp.received == []
+    assert target.received == []
