@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -303,6 +307,20 @@ def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
         for record in caplog.records
         if record.name.startswith("scrapy_rep") and record.levelno >= logging.WARNING
     ]
+
+
+def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy …`` in a folder."""
+    paths = (str(Path(__file__).parents[2]), str(cwd))
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
 
 
 HAS_VERBATIM_URL = "é" in Request("http://a.example/é", meta={"verbatim_url": True}).url

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep import Reason
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.origin import Origin
 from testing.web import Page, Web, redirect
 
-from .conftest import HAS_VERBATIM_URL, Closer, Crawl
+from .conftest import HAS_VERBATIM_URL, Closer, Crawl, Outcome
+from .conftest import PRIVATE as RULES
 
-RULES = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/a", "/b", "/private")
 ERRORS = [ValueError, asyncio.CancelledError]
 
@@ -31,12 +31,9 @@ def fails(error: type[BaseException]) -> Any:
     return fail
 
 
-def our_errors(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [
-        each
-        for each in caplog.records
-        if each.levelno >= logging.ERROR and each.name.startswith("scrapy_rep")
-    ]
+def our_errors(outcome: Outcome) -> list[logging.LogRecord]:
+    records = (each for each in outcome.log.records if each.name.startswith("scrapy_rep"))
+    return [each for each in records if each.levelno >= logging.ERROR]
 
 
 PLACES = {
@@ -51,37 +48,31 @@ PLACES = {
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("place", PLACES)
 async def test_an_error_in_a_fetch_is_a_failed_attempt(
-    place: str,
-    error: type[BaseException],
-    web: Web,
-    crawl: Crawl,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    place: str, error: type[BaseException], web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = web.site(redirect("/rules"), {"/rules": Page(RULES)})
     PLACES[place](monkeypatch, error)
     outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
-    assert set(outcome.failures) == set(site.urls(*PATHS))
-    assert all(isinstance(each, RobotsTxtDisallowed) for each in outcome.failures.values())
+    assert outcome.reasons == dict.fromkeys(site.urls(*PATHS), Reason.UNREACHABLE)
     assert site.page_paths.count("/a") == 0
     assert site.paths.count("/robots.txt") <= 2
     assert outcome.stats["robotstxt/unreachable"] == 1
     assert outcome.stats[f"robotstxt/exception_count/{error}"] >= 1
-    (logged,) = our_errors(caplog)
+    (logged,) = our_errors(outcome)
     assert site.root in logged.getMessage()
-    assert "unforeseen" in caplog.text
+    assert "unforeseen" in outcome.log.text
     assert logged.exc_info
 
 
 async def test_an_error_after_a_fetch_does_not_change_its_result(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = web.site(RULES)
     monkeypatch.setattr(PolicyCache, "_on_result", fails(ValueError))
     outcome = await crawl(site.urls(*PATHS))
     assert set(outcome.responses) == set(site.urls("/a", "/b"))
     assert site.paths.count("/robots.txt") == 1
-    assert len(our_errors(caplog)) == 1
+    assert len(our_errors(outcome)) == 1
 
 
 @pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")
