@@ -189,6 +189,17 @@ class CallerAndCloser(Caller, Closer):
     """Closes itself while its calls wait."""
 
 
+class InTurn(Visitor):
+    """Requests further pages after some."""
+
+    then: dict[str, list[Request]]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        for request in self.then.get(response.url, []):
+            yield request.replace(callback=self.parse)
+
+
 class Disturber(Visitor):
     """After each page, calls the next function of ``then`` and requests the next URL."""
 

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
@@ -39,8 +39,7 @@ class FtpSite:
             (folder / name).write_bytes(body)
         received: list[tuple[str, str, str]] = []
         cut_off: list[str] = []
-        connected_to: list[str] = []
-        self._received, self._cut_off, self._connected_to = received, cut_off, connected_to
+        self._received, self._cut_off = received, cut_off
         logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
         authorizer = DummyAuthorizer()
         if anonymous:
@@ -50,10 +49,6 @@ class FtpSite:
         class Handler(FTPHandler):  # type: ignore[misc]
             auth_failed_timeout = 0
             banner = greeting
-
-            def ftp_PORT(self, line: str) -> Any:  # noqa: N802
-                connected_to.append(line)
-                return super().ftp_PORT(line)
 
             def on_file_sent(self, file: str) -> None:
                 received.append((self.username, self.password, Path(file).name))
@@ -82,11 +77,6 @@ class FtpSite:
     def cut_off(self) -> list[str]:
         """The names of the files whose transfer the client ended early."""
         return self._up_to_date(self._cut_off)
-
-    @property
-    def connected_to(self) -> list[str]:
-        """The arguments of the PORT commands, which name addresses to connect to."""
-        return self._up_to_date(self._connected_to)
 
     @property
     def paths(self) -> list[str]:

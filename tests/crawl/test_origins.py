@@ -51,6 +51,14 @@ async def test_names_by_way_of_a_proxy(web: Web, crawl: Crawl, host: str, asked:
     assert len(outcome.failures) == 1
 
 
+async def test_a_websocket_page_obeys_the_file_of_http(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    url = site.url("/private").replace("http://", "ws://")
+    outcome = await crawl([url])
+    assert site.paths == ["/robots.txt"]
+    assert "robots.txt" in str(outcome.failures[url])
+
+
 # FTP
 
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
+from scrapy.http import HtmlResponse
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason
 from scrapy_rep.crawl import file_table
 from scrapy_rep.frontier import frontier as frontier_module
+from scrapy_rep.frontier.clock import sleep
 from testing.faults import raw
 from testing.web import Page, Web, between, gaps, redirect
 
-from .conftest import ALL, EXEMPT, Clock, Crawl, Visitor, numbers
+from .conftest import ALL, EXEMPT, Clock, Crawl, InTurn, numbers
 
 
-def delayed(seconds: float, field: str = "Crawl-delay") -> str:
-    return f"{ALL}{field}: {seconds}\n"
+def delayed(seconds: float) -> str:
+    return f"{ALL}Crawl-delay: {seconds}\n"
 
 
 PATHS = numbers(5)
@@ -30,30 +34,15 @@ FEW = PATHS[:3]
 @pytest.mark.parametrize(
     ("robots", "settings", "seconds"),
     [
-        pytest.param(delayed(0.1), {}, 0.1, id="delay"),
-        pytest.param(delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05, id="the crawl's own is slower"),
-        pytest.param(
-            delayed(0.15),
-            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}},
-            0.15,
-            id="slot quicker",
-        ),
-        pytest.param(
-            delayed(0.1),
-            {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
-            0.1,
-            id="AutoThrottle",
-        ),
-        pytest.param(delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1, id="at most"),
-        pytest.param(ALL + "Request-rate: 10/1\n", {}, 0.1, id="rate"),
-        pytest.param(ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1, id="delay slower"),
-        pytest.param(ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1, id="rate slower"),
-        pytest.param(
-            "User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.1\nAllow: /\n",
-            {},
-            0.1,
-            id="our group's",
-        ),
+        (delayed(0.1), {}, 0.1),
+        (delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05),
+        (delayed(0.15), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}}, 0.15),
+        (delayed(0.1), {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, 0.1),
+        (delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1),
+        (ALL + "Request-rate: 10/1\n", {}, 0.1),
+        (ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1),  # the slower one
+        (ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1),
+        ("User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.1\n", {}, 0.1),
     ],
 )
 async def test_requests_are_no_closer_together_than_the_crawl_delay(
@@ -164,22 +153,37 @@ async def test_the_pace_is_the_sites_whatever_the_slots(
     assert quick.received[-1].at < slow.received[5].at
 
 
+class Browser:
+    """Answers in ``process_request``, as the middleware of scrapy-selenium4 does."""
+
+    visits: ClassVar[list[tuple[float, float]]] = []
+
+    async def process_request(self, request: Request) -> HtmlResponse | None:
+        if request.meta.get("is_robotstxt_request"):
+            return None
+        began = monotonic()
+        await sleep(0.2)
+        self.visits.append((began, monotonic()))
+        if request.url.endswith("/fails"):
+            raise OSError("the browser crashed")
+        return HtmlResponse(request.url, request=request)
+
+
+async def test_the_pace_is_kept_where_no_download_slot_is_passed(web: Web, crawl: Crawl) -> None:
+    Browser.visits.clear()
+    site = web.site(f"{delayed(0.2)}Disallow: /private\n")
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}}
+    await crawl(site.urls("/1", "/2", "/fails", "/private", "/3"), settings)
+    assert site.paths == ["/robots.txt"]
+    assert len(Browser.visits) == 4
+    assert all(second[0] - first[1] > 0.19 for first, second in pairwise(Browser.visits))
+
+
 async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl: Crawl) -> None:
     site = web.site(delayed(300))
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt", "/a"]
     assert "robotstxt/wait_count/pace" not in outcome.stats
-
-
-class InTurn(Visitor):
-    """Requests further pages after some."""
-
-    then: dict[str, list[Request]]
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        for request in self.then.get(response.url, []):
-            yield request.replace(callback=self.parse)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from scrapy import Request
+from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
+from scrapy_rep.reports.answers import Obedience, obedience
+from scrapy_rep.reports.records import Report
 from testing.faults import answer_when
 from testing.web import Page, Web, gaps, text
 
@@ -205,3 +209,31 @@ async def test_a_robots_txt_is_fetched_while_requests_wait_for_the_pace(
     outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], settings)
     assert len(outcome.responses) == 4
     assert not outcome.warnings
+
+
+# Downloaders
+
+
+class Silent(Downloader):
+    """A downloader that sends no signals."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        request.meta["download_slot"] = self.get_slot_key(request)
+        return await self.handlers.download_request_async(request)
+
+
+@pytest.mark.parametrize("downloader", [Downloader, Silent])
+async def test_a_report_says_whether_the_downloader_shows_what_it_sends(
+    web: Web, crawl: Crawl, tmp_path: Path, downloader: type[Downloader]
+) -> None:
+    path = tmp_path / "report.json"
+    site = web.site(PRIVATE)
+    urls = [*site.urls("/a", "/private"), "data:,text"]
+    settings = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+    await crawl(urls, {**settings, "DOWNLOADER": downloader, "REP_REPORT": str(path)})
+    assert site.page_paths == ["/a"]
+    report = msgspec.json.decode(path.read_bytes(), type=Report)
+    is_shown = downloader is Downloader
+    assert report.runs[0].sent_is_known is is_shown
+    assert report.totals.sent == is_shown
+    assert obedience(report) is (Obedience.OBEYED if is_shown else Obedience.NOT_KNOWN)

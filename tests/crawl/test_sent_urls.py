@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.reactor import is_reactor_installed
 
-from scrapy_rep import RobotsTxt, RobotsTxtDisallowed
+from scrapy_rep import RobotsTxt
 from testing.web import Received, Site, Web
 
 from .conftest import HAS_VERBATIM_URL, Crawl
@@ -116,9 +116,7 @@ async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: s
     outcome = await crawl(requests(), settings)
     assert len(site.page_paths) == len(OPEN)
     assert [path for path in site.page_paths if not ROBOTS.allowed(path, "testbot")] == []
-    errors = outcome.failures.values()
-    assert len(errors) == len(requests()) - len(OPEN)
-    assert all(isinstance(error, RobotsTxtDisallowed) for error in errors)
+    assert len(outcome.reasons) == len(requests()) - len(OPEN)
     # The handler does change them.
     await crawl(requests(dont_obey_robotstxt=True), settings)
     assert any(not ROBOTS.allowed(path, "testbot") for path in site.page_paths)
