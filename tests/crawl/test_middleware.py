@@ -11,6 +11,7 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
+from testing.counters import left_over
 from testing.web import Page, Web, redirect
 
 from .conftest import EXEMPT, PRIVATE, Crawl, Visitor
@@ -53,6 +54,7 @@ async def test_the_first_waiting_request_may_be_cancelled(web: Web, crawl: Crawl
     urls, cancelled = site.urls("/first", "/private/1", "/second"), list[Any]()
     outcome = await crawl(urls, spider=Canceller, cancelled=cancelled)
     assert len(cancelled) == 1
+    assert left_over(outcome.crawler) == []
     assert site.paths == ["/robots.txt", "/second"]
     assert outcome.reasons == {urls[1]: Reason.RULES}
 

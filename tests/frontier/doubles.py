@@ -232,6 +232,16 @@ class FakeCrawl:
             self.engine.active.add(request)
         return request
 
+    def take(self) -> Request:
+        """Remove a request. There is one that may start."""
+        request = self.pop()
+        assert request is not None
+        return request
+
+    def stat(self, name: str) -> Any:
+        assert self.crawler.stats is not None
+        return self.crawler.stats.get_value(f"robotstxt/{name}")
+
     def pop_url(self) -> str | None:
         request = self.pop()
         return None if request is None else request.url
@@ -240,9 +250,8 @@ class FakeCrawl:
         """Remove all requests that may start. Return their URLs."""
         return [request.url for request in iter(self.pop, None)]
 
-    def end(self, request: Request | None, *, sent: bool = True) -> None:
+    def end(self, request: Request, *, sent: bool = True) -> None:
         """End a request."""
-        assert request is not None
         self.engine.active.discard(request)
         self.frontier.finish(request, sent=sent)
 

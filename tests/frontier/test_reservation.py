@@ -24,12 +24,11 @@ class Store:
         """When the store was asked."""
         self.released: list[float] = []
         """The delays with which the host was released."""
-        self.name = "example.com"
         self.seconds = 0.0
         """How long a call to the store takes."""
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        assert (host, lease) == (self.name, LEASE)
+        assert (host, lease) == ("example.com", LEASE)
         self.reserved.append(self.clock.now - 1000)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if self.seconds:
@@ -104,19 +103,13 @@ async def test_a_reservation_is_renewed_until_it_is_released() -> None:
     assert shared.clock.pending == []
 
 
-async def reserved_in_slow_store() -> Shared:
-    """Return a host that is reserved. Each further call of its store takes five seconds."""
+async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
+    # The store has several threads and connections. If the release came after the reservation, it
+    # would end the new reservation, and another crawler would send a request at the same time.
     shared = Shared(0.0)
     shared.reservations.request(shared.host)
     await shared.clock.run(1)
     shared.store.seconds = 5
-    return shared
-
-
-async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
-    # The store has several threads and connections. If the release came after the reservation, it
-    # would end the new reservation, and another crawler would send a request at the same time.
-    shared = await reserved_in_slow_store()
     shared.reservations.release(shared.host, 1)
     await shared.clock.run(2)
     shared.reservations.request(shared.host)
@@ -139,20 +132,15 @@ async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
     assert shared.clock.pending == []
 
 
-@pytest.fixture
-def short_wait(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
-    return 10.0
-
-
 async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
-    short_wait: float, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
     shared = Shared(30.0)
     shared.reservations.request(shared.host)
-    await shared.clock.run(short_wait)
+    await shared.clock.run(10)
     assert shared.is_reserved
-    assert shared.granted == [short_wait]
+    assert shared.granted == [10]
     assert "continues without a reservation" in caplog.text
 
 
