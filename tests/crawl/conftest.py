@@ -148,21 +148,16 @@ class Visitor(Spider):
 
 
 class Closer(Visitor):
-    """Closes itself while its requests wait.
-
-    It closes 0.3 seconds after each site of ``awaited`` has received a request, and requests for so
-    many ``pages``.
+    """Closes itself while its requests wait: 0.3 seconds after each site of ``awaited`` has
+    received a request.
     """
 
     awaited: Sequence[Site] = ()
-    pages = 0
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        while not all(
-            site.received and len(site.page_paths) >= self.pages for site in self.awaited
-        ):
+        while not all(site.received for site in self.awaited):
             await sleep(0.02)
         await sleep(0.3)
         self.stop()

@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import gc
 import gzip
+import logging
 import zlib
-from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.exceptions import IgnoreRequest, StopDownload
-from scrapy.utils.reactor import is_reactor_installed
+from scrapy.http import Response
 
 from scrapy_rep import Reason
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
     ALLOWED,
+    BOMB,
     DISALLOWED,
     GZIP,
     PATHS,
@@ -39,22 +40,38 @@ from testing.faults import (
     raw,
 )
 from testing.measure import forget_peak, peak
-from testing.web import Page, Received, Site, Web, redirect, text
+from testing.web import Page, Site, Web, redirect, text
 
-from .conftest import Crawl, Visitor, in_turn
-
-DOWN = Page(status=503)
-T = TypeVar("T")
+from .conftest import Crawl, ScrapysHandler, Visitor, in_turn
 
 # Redirects
 
 
+async def outcomes(
+    crawl: Crawl, sites: dict[Any, Site], settings: dict[str, Any] | None = None
+) -> dict[Any, str]:
+    """Crawl sites, and tell the outcome of each robots.txt."""
+    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
+    return {key: outcome_of(site) for key, site in sites.items()}
+
+
 async def test_rfc_redirects_are_followed(web: Web, crawl: Crawl) -> None:
-    statuses = (301, 302, 303, 307, 308)
-    elsewhere = {"/elsewhere": text(RULES)}
-    sites = [web.site(redirect("/elsewhere", status), elsewhere) for status in statuses]
-    await crawl([url for site in sites for url in site.urls(*PATHS)])
-    assert [site.paths for site in sites] == [["/robots.txt", "/elsewhere", "/public"]] * 5
+    pages = {"/r%C3%A9?x=%5B": text(RULES)}
+    sites = {
+        status: web.site(redirect("r%C3%A9?x=%5B", status), pages)
+        for status in (301, 302, 303, 307, 308)
+    }
+    raw_utf_8 = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /r\xc3\xa9?x=%5B\r\n\r\n"
+    sites[0] = web.site(raw(raw_utf_8), pages)
+    assert await outcomes(crawl, sites) == dict.fromkeys(sites, RULES_HOLD)
+    found = [site.paths for site in sites.values()]
+    assert found == [["/robots.txt", "/r%C3%A9?x=%5B", "/public"]] * 6
+
+
+async def test_rfc_the_status_of_the_last_hop_counts(web: Web, crawl: Crawl) -> None:
+    expected = {200: RULES_HOLD, 404: ALLOWED, 503: DISALLOWED}
+    sites = {status: web.site(redirect("r"), {"/r": Page(RULES, status)}) for status in expected}
+    assert await outcomes(crawl, sites) == expected
 
 
 async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: Crawl) -> None:
@@ -83,30 +100,6 @@ async def test_rfc_five_hops_are_followed(
     assert [path for path in looping.paths if path not in PATHS] == ["/robots.txt", "/r"]
 
 
-async def outcomes(
-    crawl: Crawl, sites: dict[T, Site], settings: dict[str, Any] | None = None
-) -> dict[T, str]:
-    """Crawl sites, and tell the outcome of each robots.txt."""
-    await crawl([url for site in sites.values() for url in site.urls(*PATHS)], settings)
-    return {key: outcome_of(site) for key, site in sites.items()}
-
-
-async def test_rfc_the_status_of_the_last_hop_counts(web: Web, crawl: Crawl) -> None:
-    expected = {200: RULES_HOLD, 404: ALLOWED, 503: DISALLOWED}
-    sites = {
-        status: web.site(redirect("r?x=%5B"), {"/r?x=%5B": Page(RULES, status)})
-        for status in expected
-    }
-    assert await outcomes(crawl, sites) == expected
-
-
-async def test_a_location_may_hold_raw_utf_8(web: Web, crawl: Crawl) -> None:
-    target = raw(b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /r\xc3\xa9\r\n\r\n")
-    site = web.site(target, {"/r%C3%A9": text(RULES)})
-    await crawl(site.urls(*PATHS))
-    assert outcome_of(site) == RULES_HOLD
-
-
 async def test_redirects_carry_no_cookies_and_no_credentials(web: Web, crawl: Crawl) -> None:
     """No cookies and no credentials: none of the page, of the spider or of a Location."""
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
@@ -124,41 +117,51 @@ async def test_redirects_carry_no_cookies_and_no_credentials(web: Web, crawl: Cr
     assert not outcome.failures
 
 
-# Statuses, by the settings
+# Statuses and content codings, by the settings
+
+BROTLI = bytes.fromhex("0b1080557365722d6167656e743a202a0a446973616c6c6f773a202f707269766174650a03")
+READS_BROTLI = RULES_HOLD if b"br" in ACCEPTED_ENCODINGS else DISALLOWED
+DEFLATED = zlib.compress(RULES)
+PLAIN = {"COMPRESSION_ENABLED": False}
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (
-            {},
-            {203: RULES_HOLD}
-            | dict.fromkeys((401, 403, 410, 451), ALLOWED)
-            | dict.fromkeys((407, 429, 500, 599), DISALLOWED),
-        ),
+        ({}, dict.fromkeys((401, 403, 410, 451), ALLOWED) | {203: RULES_HOLD}),
+        ({}, dict.fromkeys((407, 429, 500, 599), DISALLOWED)),
         ({"REP_DISALLOW_STATUSES": [401, 403]}, {403: DISALLOWED, 404: ALLOWED}),
         ({"REP_UNREACHABLE_STATUSES": [403]}, {403: DISALLOWED, 429: ALLOWED}),
         ({"REP_5XX_AS_404": ["127.0.0.1"]}, {503: ALLOWED, 429: DISALLOWED}),
         ({"REP_5XX_AS_404": ["127.0.0.2"]}, {503: DISALLOWED}),
         ({"REP_UNREACHABLE": "allow"}, {200: RULES_HOLD, 503: ALLOWED}),
         ({"REP_UNREACHABLE_DAYS": 0}, {200: RULES_HOLD, 503: ALLOWED}),
+        ({}, {("identity", RULES): RULES_HOLD, ("gzip", gzip_bomb(0)): RULES_HOLD}),
+        ({}, {("deflate", DEFLATED): RULES_HOLD, ("deflate", b"\xff rubbish"): DISALLOWED}),
+        ({}, {("br", BROTLI): READS_BROTLI}),
+        (PLAIN, {("identity", RULES): RULES_HOLD, ("gzip", gzip_bomb(0)): RULES_HOLD}),
+        (PLAIN, {("deflate", DEFLATED): DISALLOWED}),
     ],
-    ids=repr,
+    ids=lambda value: repr(value)[:60],
 )
-async def test_rfc_the_status_decides(
-    web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[int, str]
+async def test_rfc_the_status_and_the_content_coding_decide(
+    web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[Any, str]
 ) -> None:
-    sites = {status: web.site(Page(RULES, status)) for status in expected}
+    pages = {
+        key: Page(RULES, key)
+        if isinstance(key, int)
+        else Page(key[1], headers={"Content-Encoding": key[0]})
+        for key in expected
+    }
+    sites = {key: web.site(page) for key, page in pages.items()}
     assert await outcomes(crawl, sites, settings) == expected
 
 
 async def test_a_disallowed_status_is_named(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(RULES, 403))
     outcome = await crawl(site.urls("/a"), {"REP_DISALLOW_STATUSES": [403]})
-    assert (
-        str(outcome.failures[site.url("/a")])
-        == "Forbidden by robots.txt: disallowed-status: status 403"
-    )
+    (error,) = outcome.failures.values()
+    assert str(error) == "Forbidden by robots.txt: disallowed-status: status 403"
     assert outcome.stats["robotstxt/forbidden/disallowed-status"] == 1
     summary = outcome.middleware.origins[site.root].summary()
     assert summary == "status 403: everything is disallowed"
@@ -185,7 +188,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
     web: Web, crawl: Crawl, pauses: list[float]
 ) -> None:
-    site = web.site(DOWN)
+    site = web.site(Page(status=503))
     outcome = await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 8})
     assert site.paths == ["/robots.txt"] * 9
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
@@ -217,10 +220,7 @@ async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Craw
         (407, "120"): 2,  # Retry-After has a meaning with 429 and 5xx only
         (404, "0"): 1,  # nothing is retried
     }
-    sites = {
-        (status, value): web.site(Page(b"", status, {"Retry-After": value}))
-        for status, value in fetches
-    }
+    sites = {key: web.site(Page(b"", key[0], {"Retry-After": key[1]})) for key in fetches}
     await crawl([site.url("/a") for site in sites.values()], {"REP_RETRY_TIMES": 1})
     assert {key: site.robots_fetches for key, site in sites.items()} == fetches
 
@@ -241,16 +241,16 @@ async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> N
     assert outcome_of(in_time) == RULES_HOLD
 
 
-# Requests wait in the queue of their download slot for longer than REP_TIMEOUT. Before Scrapy 2.19
-# only some of them do: the delay is random.
-SLOW_SLOT = {"DOWNLOAD_DELAY": 2.2, "DOWNLOAD_DELAY_JITTER": 0, "REP_TIMEOUT": 2}
-
-
 async def test_rep_timeout_does_not_include_time_in_the_queue_between_hops(
     web: Web, crawl: Crawl
 ) -> None:
+    """Requests wait in the queue of their download slot for longer than REP_TIMEOUT.
+
+    Before Scrapy 2.19 only some of them do: the delay is random.
+    """
     site = web.site(pages=endless_redirects(2))
-    outcome = await crawl(site.urls("/private"), SLOW_SLOT)
+    settings = {"DOWNLOAD_DELAY": 2.2, "DOWNLOAD_DELAY_JITTER": 0, "REP_TIMEOUT": 2}
+    outcome = await crawl(site.urls("/private"), settings)
     assert site.paths == ["/robots.txt", "/hop/1", "/hop/2"]
     assert [*outcome.reasons.values()] == [Reason.RULES]
 
@@ -283,44 +283,6 @@ async def test_rfc_the_first_500_kib_are_read(web: Web, crawl: Crawl) -> None:
     assert await outcomes(crawl, sites) == dict.fromkeys(sites, RULES_HOLD)
 
 
-BROTLI = bytes.fromhex("0b1080557365722d6167656e743a202a0a446973616c6c6f773a202f707269766174650a03")
-READS_BROTLI = RULES_HOLD if b"br" in ACCEPTED_ENCODINGS else DISALLOWED
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        (
-            {},
-            {
-                ("identity", RULES): RULES_HOLD,
-                ("gzip", gzip_bomb(0)): RULES_HOLD,
-                ("deflate", zlib.compress(RULES)): RULES_HOLD,
-                ("deflate", b"\xff rubbish"): DISALLOWED,
-                ("br", BROTLI): READS_BROTLI,
-            },
-        ),
-        (
-            {"COMPRESSION_ENABLED": False},
-            {
-                ("identity", RULES): RULES_HOLD,
-                ("gzip", gzip_bomb(0)): RULES_HOLD,
-                ("deflate", zlib.compress(RULES)): DISALLOWED,
-            },
-        ),
-    ],
-    ids=["with HttpCompressionMiddleware", "without"],
-)
-async def test_other_content_codings_are_read_if_scrapy_can_decode_them(
-    web: Web, crawl: Crawl, settings: dict[str, Any], expected: dict[tuple[str, bytes], str]
-) -> None:
-    sites = {
-        (coding, data): web.site(Page(data, headers={"Content-Encoding": coding}))
-        for coding, data in expected
-    }
-    assert await outcomes(crawl, sites, settings) == expected
-
-
 async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES + b"#" * 2000)
     outcome = await crawl(site.urls(*PATHS), {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 500})
@@ -330,7 +292,7 @@ async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) ->
 
 async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
     expected = {name: meaning_of(name) for name in TOO_LARGE} | {"deflate": DISALLOWED}
-    deflated = Page(zlib.compress(RULES + bytes(60 << 20)), headers={"Content-Encoding": "deflate"})
+    deflated = Page(DEFLATE_BOMB, headers={"Content-Encoding": "deflate"})
     sites = {name: web.site(fault(name)) for name in TOO_LARGE} | {"deflate": web.site(deflated)}
     settings = {"CONCURRENT_REQUESTS": 1, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1, "REP_TIMEOUT": 5}
     await crawl(web.site(RULES).urls(*PATHS), settings)  # what every crawl needs
@@ -339,6 +301,99 @@ async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) ->
     before = peak()
     assert await outcomes(crawl, sites, settings) == expected
     assert peak() - before < 20 << 10
+
+
+class Witness:
+    """A downloader middleware that records the response or exception of each robots.txt."""
+
+    seen: list[Response | Exception]
+
+    def __init__(self) -> None:
+        type(self).seen = []
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        if request.meta.get("is_robotstxt_request"):
+            self.seen.append(response)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        if request.meta.get("is_robotstxt_request"):
+            self.seen.append(exception)
+
+
+class NearWitness(Witness):
+    """Next to the downloader, as a cache is."""
+
+
+class FarWitness(Witness):
+    """Next to the engine, after Scrapy's HttpCompressionMiddleware has decoded the response."""
+
+
+WITNESSES = {"DOWNLOADER_MIDDLEWARES": {NearWitness: 950, FarWitness: 110}}
+
+DEFLATE_BOMB = zlib.compress(RULES + bytes(60 << 20))
+
+
+@pytest.mark.parametrize("name", ["sends gzip that is none", *TOO_LARGE])
+async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, name: str) -> None:
+    site = web.site(fault(name))
+    outcome = await crawl(site.urls(*PATHS), WITNESSES)
+    assert outcome_of(site) == meaning_of(name)
+    exceptions = {
+        key.rpartition(".")[2] for key in outcome.stats if "/exception_type_count/" in key
+    }
+    assert exceptions == {"RobotsTxtDisallowed"}, "those of pages"
+    assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
+    for witness in (NearWitness, FarWitness):
+        (response,) = witness.seen
+        assert isinstance(response, Response)
+        assert response.status == 200
+        assert len(response.body) <= 2 * SIZE_LIMIT
+
+
+class Silent(ScrapysHandler):
+    """A download handler that sends no signals, and leaves the decoding to Scrapy."""
+
+    answers: dict[str, tuple[bytes, str]]
+
+    async def download_request(self, request: Request) -> Response:
+        body, coding = self.answers.get(request.url, (b"a page", ""))
+        headers = {"Content-Encoding": coding} if coding else {}
+        return Response(request.url, headers=headers, body=body)
+
+
+@pytest.mark.parametrize(
+    ("body", "coding", "expected"),
+    [
+        (RULES, "", RULES_HOLD),
+        (gzip.compress(RULES), "gzip", RULES_HOLD),
+        (RULES + bytes(SIZE_LIMIT), "", RULES_HOLD),
+        (BOMB, "gzip", RULES_HOLD),
+        (BOMB[:1000], "gzip", RULES_HOLD),
+        (gzip.compress(RULES)[:-9], "gzip", DISALLOWED),
+        (DEFLATED, "deflate", RULES_HOLD),
+        (DEFLATE_BOMB, "deflate", DISALLOWED),
+        (bytes(2 * SIZE_LIMIT + 1), "br", DISALLOWED),
+    ],
+    ids=[
+        "plain", "gzip", "plain, too large", "gzip bomb", "gzip bomb, cut off", "gzip, cut off",
+        "deflate", "deflate bomb", "brotli, too large",
+    ],
+)  # fmt: skip
+async def test_a_handler_that_sends_no_signals(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, body: bytes, coding: str, expected: str
+) -> None:
+    root = "http://silent.example"
+    monkeypatch.setattr(Silent, "answers", {root + "/robots.txt": (body, coding)}, raising=False)
+    handled: dict[str, Any] = {**WITNESSES, "DOWNLOAD_HANDLERS": {"http": Silent}}
+    outcome = await crawl([root + path for path in PATHS], handled)
+    fetched = tuple(path for path in PATHS if root + path in outcome.responses)
+    assert fetched == {RULES_HOLD: ("/public",), DISALLOWED: ()}[expected]
+    (near,) = NearWitness.seen
+    assert isinstance(near, Response)
+    assert len(near.body) <= 2 * SIZE_LIMIT
+    assert all(len(far.body) <= 2 * SIZE_LIMIT for far in FarWitness.seen)  # type: ignore[union-attr]
+    assert not [record for record in outcome.log.records if record.levelno >= logging.ERROR]
 
 
 # Other components that change a download
@@ -386,7 +441,7 @@ async def test_a_robots_txt_that_is_ignored_is_unreachable(web: Web, crawl: Craw
     assert outcome.failure_of(sites[0]) == "IgnoreRequest: not there"
 
 
-# The proxy and the address of the page
+# The proxy of the page
 
 
 @pytest.mark.parametrize(
@@ -407,41 +462,16 @@ async def test_the_proxy_of_the_page_is_used_with_its_credentials(
     assert outcome.reasons == {urls[0]: Reason.RULES}
 
 
-async def test_the_bindaddress_of_the_page_is_used(web: Web, crawl: Crawl) -> None:
-    peers: list[str] = []
-
-    async def keep_address(_: Received, __: StreamReader, writer: StreamWriter) -> None:
-        peers.append(writer.get_extra_info("peername")[0])
-        writer.write(Page().octets())
-
-    site = web.site(keep_address, {"/public": keep_address})
-    await crawl([Request(site.url("/public"), meta={"bindaddress": "127.0.0.77"})])
-    if is_reactor_installed():
-        assert peers == ["127.0.0.77"] * 2
-    else:  # Scrapy's download handler does not support it, and warns
-        assert peers == ["127.0.0.1"] * 2
-
-
 # Connections
 
 
-@pytest.mark.parametrize(
-    "robots",
-    [
-        pytest.param(text(RULES), id="rules"),
-        pytest.param(Page(gzip.compress(RULES), headers={"Content-Encoding": "gzip"}), id="gzip"),
-        pytest.param(text(b""), id="empty"),
-        pytest.param(Page(RULES, 404), id="404"),
-        pytest.param(redirect("/other.txt"), id="redirect"),
-    ],
-)
-async def test_the_page_uses_the_connection_of_the_robots_txt(
-    web: Web, crawl: Crawl, robots: Page
-) -> None:
-    site = web.site(robots, {"/other.txt": text(RULES)})
-    await crawl(site.urls("/public"))
-    assert site.page_paths[-1] == "/public"
-    assert site.connections == 1
+async def test_the_page_uses_the_connection_of_the_robots_txt(web: Web, crawl: Crawl) -> None:
+    packed = Page(gzip.compress(RULES), headers={"Content-Encoding": "gzip"})
+    for robots in (text(RULES), packed, text(b""), Page(RULES, 404), redirect("/other.txt")):
+        site = web.site(robots, {"/other.txt": text(RULES)})
+        await crawl(site.urls("/public"))
+        assert site.page_paths[-1] == "/public"
+        assert site.connections == 1
 
 
 async def test_the_pages_after_a_fetch_have_no_signal_handlers(web: Web, crawl: Crawl) -> None:
