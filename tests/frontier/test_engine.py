@@ -99,26 +99,17 @@ def fake() -> Fake:
 
 
 def test_excluded_requests_occupy_no_slot(fake: Fake) -> None:
+    """A crawl may change its own limit meanwhile."""
     first, second, third = requests(3)
     fake.downloader.active = {first, second, third}
     assert fake.engine.exclude(first)
     assert not fake.engine.exclude(first)
-    fake.engine.exclude(second)
-    assert fake.downloader.total_concurrency == 18
-    assert fake.engine.downloads == 1
-    for request in (first, first, second, third):
-        fake.engine.include(request)
-    assert fake.downloader.total_concurrency == 16
-
-
-def test_a_crawl_may_change_its_own_limit(fake: Fake) -> None:
-    first, second, third = requests(3)
-    fake.engine.exclude(first)
     fake.downloader.total_concurrency = 3
     fake.engine.exclude(second)
     assert fake.downloader.total_concurrency == 5
-    fake.engine.include(first)
-    fake.engine.include(second)
+    assert fake.engine.downloads == 1
+    for request in (first, first, second, third):
+        fake.engine.include(request)
     assert fake.downloader.total_concurrency == 3
     fake.downloader.total_concurrency = 0  # no limit
     fake.engine.exclude(third)

@@ -38,12 +38,7 @@ def crawl_of(*origins: str, number: int = 3, **settings: Any) -> FakeCrawl:
 
 @pytest.mark.parametrize(
     ("place", "is_given"),
-    [
-        (Place.READY, True),
-        (Place.DROPS, True),
-        (Place.FETCHING, False),
-        (Place.WAITING, False),
-    ],
+    [(Place.READY, True), (Place.DROPS, True), (Place.FETCHING, False), (Place.WAITING, False)],
 )
 def test_the_policy_says_where_a_queue_is(place: Place, is_given: bool) -> None:
     crawl = FakeCrawl()
@@ -191,16 +186,6 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     assert crawl.pop_url() == f"{A}/1"
 
 
-def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
-    crawl = FakeCrawl()
-    crawl.policies.delays[A] = 5
-    crawl.set_ready(A)
-    crawl.push(f"{A}/1")
-    crawl.push(f"{A}/2")
-    assert crawl.pop_url() == f"{A}/1"
-    assert crawl.pop() is None
-
-
 def test_alarms_do_not_pile_up() -> None:
     crawl = crawl_of(A, number=50)
     crawl.set(SECURE, Place.WAITING, 30_000)
@@ -249,18 +234,6 @@ def test_waits_are_counted_once_for_each_queue() -> None:
 # Hosts that ask for fewer requests
 
 
-def held_crawl(*answers: float | None, number: int = 30, **settings: Any) -> FakeCrawl:
-    """Return a crawl whose first requests were answered so, one after the other."""
-    crawl = crawl_of(A, number=number, **settings)
-    for retry_after in answers:
-        request = crawl.take()
-        crawl.frontier.note_answer(request, 429, retry_after)
-        crawl.end(request)
-        if retry_after is not answers[-1]:
-            crawl.clock.advance(10_000)
-    return crawl
-
-
 def seconds_held(crawl: FakeCrawl) -> float:
     return crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
 
@@ -279,7 +252,12 @@ def seconds_held(crawl: FakeCrawl) -> float:
 def test_a_host_is_held_for_as_long_as_it_asks(
     answers: tuple[float | None, ...], seconds: float
 ) -> None:
-    crawl = held_crawl(*answers, number=50)
+    crawl = crawl_of(A, number=50)
+    for retry_after in answers:
+        crawl.clock.advance(10_000)
+        request = crawl.take()
+        crawl.frontier.note_answer(request, 429, retry_after)
+        crawl.end(request)
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
     assert crawl.pop() is None
