@@ -12,16 +12,8 @@ from hypothesis import strategies as st
 from scrapy_rep.crawl import file_table
 from scrapy_rep.crawl.file_table import FileTable, pack, unpack
 from scrapy_rep.origin import Origin, State, Tdm, UnreachablePolicy
-from scrapy_rep.protocol.access import (
-    AccessResult,
-    Cancelled,
-    CopyInfo,
-    FetchResult,
-    NotModified,
-    Rules,
-    Unavailable,
-)
-from scrapy_rep.protocol.access import Unreachable as Failed
+from scrapy_rep.protocol import access
+from scrapy_rep.protocol.access import CopyInfo, FetchResult, NotModified, Rules, Unavailable
 from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
@@ -92,11 +84,11 @@ HISTORIES: dict[str, tuple[FetchResult, ...]] = {
     "nothing known": (),
     "rules": (rules(ROBOTS),),
     "not modified": (rules(ROBOTS), NotModified(T + 900)),
-    "a failed refresh": (rules(ROBOTS), Failed("status 503", 503, URL)),
+    "a failed refresh": (rules(ROBOTS), access.Unreachable("status 503", 503, URL)),
     "unavailable": (Unavailable(URL, T + 600, 404),),
-    "disallowed": (Unavailable(URL, T + 600, 403, AccessResult.DISALLOWED, from_cache=True),),
-    "unreachable": (Failed("no\ud800 answer", None, URL, 30.0),),
-    "cancelled": (Cancelled(),),
+    "disallowed": (Unavailable(URL, T + 600, 403, access.AccessResult.DISALLOWED, True),),
+    "unreachable": (access.Unreachable("no\ud800 answer", None, URL, 30.0),),
+    "cancelled": (access.Cancelled(),),
 }
 
 
@@ -108,13 +100,10 @@ def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
     origin.from_store = True
     origin.reported_pace = "Crawl-delay: 5"
     unpacked = unpack(pack(origin))
-    assert _values(unpacked) == _values(origin)
+    for each in fields(origin):
+        assert getattr(unpacked, each.name) == getattr(origin, each.name)
     assert type(unpacked.state) is State
     assert unpacked.copy is None or type(unpacked.copy) is CopyInfo
-
-
-def _values(origin: Origin) -> dict[str, object]:
-    return {each.name: getattr(origin, each.name) for each in fields(origin)}
 
 
 def test_a_tdm_file() -> None:
@@ -131,8 +120,6 @@ def test_a_tdm_file() -> None:
 
 # Which origins are parsed, packed and removed
 
-BODY = b"User-agent: *\nDisallow: /private\n"
-
 
 class Table(FileTable):
     """A table with the files that are in use."""
@@ -146,12 +133,12 @@ class Table(FileTable):
         self.evict(self.in_use.__contains__, reserve)
 
 
-def add(table: Table, *keys: str, body: bytes = BODY) -> None:
+def add(table: Table, *keys: str) -> None:
     """Add new origins whose files were fetched."""
     for key in keys:
         origin = table.find_or_add(key)
         origin.start_fetch(T)
-        origin.apply(rules(body), T)
+        origin.apply(rules(b"User-agent: *\nDisallow: /private\n"), T)
         table.count(origin)
         table.evict_all()
 
