@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -108,11 +109,13 @@ class Outcome:
 class Visitor(Spider):
     """Requests all of its URLs at once, and records the response or the failure of each.
 
-    It closes itself when ``most`` responses are there.
+    It closes itself when ``most`` responses are there. ``on`` has functions by the signals that
+    call them.
     """
 
     name = "visitor"
     most = 0
+    on: Mapping[object, Callable[..., object]] = MappingProxyType({})
     custom_settings: dict[str, Any] = {"LOG_LEVEL": "DEBUG"}  # noqa: RUF012
 
     def __init__(self, requests: Sequence[str | Request], **kwargs: Any) -> None:
@@ -121,6 +124,8 @@ class Visitor(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         self.outcome = Outcome(self.crawler)
+        for signal, call in self.on.items():
+            self.crawler.signals.connect(call, signal)
         for asked in self.asked:
             request = asked if isinstance(asked, Request) else Request(asked, dont_filter=True)
             self.outcome.requests[request.url] = request

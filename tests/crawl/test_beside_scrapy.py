@@ -10,7 +10,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.settings import default_settings
 
-from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
+from testing.faults import RULES
 from testing.web import Page, Web, redirect, text
 
 from .conftest import Crawl, Visitor, in_turn, scrapy
@@ -26,21 +26,6 @@ async def test_a_retry_of_a_page_fetches_no_robots_txt(web: Web, crawl: Crawl) -
     outcome = await crawl(site.urls("/public"), {"RETRY_ENABLED": True})
     assert site.paths == ["/robots.txt", "/public", "/public"]
     assert set(outcome.responses) == {site.url("/public")}
-
-
-# OffsiteMiddleware
-
-
-async def test_allowed_domains_are_for_pages(web: Web, crawl: Crawl) -> None:
-    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
-    site = web.site(redirect(elsewhere.url("/r")))
-    offsite = web.site(RULES, host="127.0.0.3")
-    urls = [*site.urls(*PATHS), Request(offsite.url("/public"))]
-    outcome = await crawl(urls, allowed_domains=["127.0.0.1"])
-    assert outcome_of(site) == RULES_HOLD
-    assert elsewhere.paths == ["/r"]
-    assert offsite.paths == []
-    assert outcome.stats["offsite/filtered"] == 1
 
 
 # HttpAuthMiddleware, CookiesMiddleware

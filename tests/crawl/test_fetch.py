@@ -9,7 +9,6 @@ import gc
 import gzip
 import logging
 import zlib
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ from testing.faults import (
 from testing.measure import forget_peak, peak
 from testing.web import Page, Site, Web, redirect, text
 
-from .conftest import Crawl, ScrapysHandler, Visitor, in_turn
+from .conftest import Crawl, ScrapysHandler, in_turn
 
 # Redirects
 
@@ -399,24 +398,16 @@ async def test_a_handler_that_sends_no_signals(
 # Other components that change a download
 
 
-class Interrupter(Visitor):
-    """Stops each download after its headers, as spiders do that need nothing else."""
-
-    fail: bool
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.crawler.signals.connect(self._stop, signal=signals.headers_received)
-        async for request in super().start():
-            yield request
-
-    def _stop(self) -> None:
-        raise StopDownload(fail=self.fail)
-
-
 @pytest.mark.parametrize("fail", [False, True])
 async def test_a_stopped_download_is_no_empty_file(web: Web, crawl: Crawl, fail: bool) -> None:
+    """Some spiders stop each download after its headers."""
+
+    def stop() -> None:
+        raise StopDownload(fail=fail)
+
     rules, missing = web.site(RULES), web.site(Page(RULES, 404))
-    await crawl([*rules.urls(*PATHS), *missing.urls(*PATHS)], spider=Interrupter, fail=fail)
+    urls = [*rules.urls(*PATHS), *missing.urls(*PATHS)]
+    await crawl(urls, on={signals.headers_received: stop})
     assert [outcome_of(rules), outcome_of(missing)] == [DISALLOWED, ALLOWED]
 
 

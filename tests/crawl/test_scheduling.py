@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from testing.counters import left_over
 from testing.faults import answer_when, silence
 from testing.web import Page, Web
 
-from .conftest import ALL, FIFO, PRIVATE, Caller, Crawl, Visitor, needs_connections, numbers
+from .conftest import ALL, FIFO, PRIVATE, Crawl, Visitor, needs_connections, numbers
 
 QUEUES = [
     pytest.param("scrapy.pqueues.DownloaderAwarePriorityQueue", id="downloader-aware"),
@@ -110,33 +109,6 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
         assert len(outcome.failures) + len(again.failures) == 200
 
 
-class AllAsked(Visitor):
-    """Notes when all of its requests are scheduled."""
-
-    all_asked: threading.Event
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        self.all_asked.set()
-
-
-async def test_requests_leave_by_priority_and_in_their_order(web: Web, crawl: Crawl) -> None:
-    all_asked = threading.Event()
-    late = web.site(answer_when(all_asked.is_set, Page(PRIVATE)))
-    paced = web.site(f"{PRIVATE}Crawl-delay: 0.02\n", host="127.0.0.2")
-    asked = [
-        Request(site.url(f"/{number}"), priority=number * 7 % 4, dont_filter=True)
-        for number in range(40)
-        for site in (late, paced)
-    ]
-    outcome = await crawl(asked, {"CONCURRENT_REQUESTS": 1}, spider=AllAsked, all_asked=all_asked)
-    wanted = [f"/{number}" for number in sorted(range(40), key=lambda n: -(n * 7 % 4))]
-    assert late.paths == ["/robots.txt", *wanted]
-    assert sorted(paced.paths[1:]) == sorted(wanted)
-    assert left_over(outcome.crawler) == []
-
-
 class Replacer:
     """Replaces each request for a robots.txt once, as middlewares do that set a proxy."""
 
@@ -154,14 +126,3 @@ async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_co
     outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
     assert site.paths == ["/robots.txt", "/a"]
     assert left_over(outcome.crawler) == []
-
-
-async def test_callers_of_the_engine_wait_for_the_response(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(PRIVATE, delay=0.4))
-    paths = numbers(12)
-    urls = site.urls("/private", *paths)
-    outcome = await crawl(urls, {"CONCURRENT_REQUESTS": 4}, spider=Caller)
-    assert site.page_paths == sorted(paths)
-    assert site.robots_fetches == 1
-    assert set(outcome.responses) == {*site.urls(*paths), "data:,"}
-    assert set(outcome.failures) == {site.url("/private")}
