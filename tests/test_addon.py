@@ -40,10 +40,7 @@ def with_addon(**project: Any) -> Settings:
     ("written", "expected"),
     [
         ({}, OriginPriorityQueue),
-        (
-            {QUEUE: "scrapy.pqueues.DownloaderAwarePriorityQueue"},  # by its path
-            OriginPriorityQueue,
-        ),
+        ({QUEUE: "scrapy.pqueues.DownloaderAwarePriorityQueue"}, OriginPriorityQueue),
         ({QUEUE: ScrapyPriorityQueue}, PriorityFirstQueue),
         ({QUEUE: PriorityFirstQueue}, PriorityFirstQueue),
         ({QUEUE: OwnQueue}, OwnQueue),

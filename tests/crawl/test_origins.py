@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +20,13 @@ from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
 from testing.web import Web, redirect, text
 
 from .conftest import Crawl, Outcome
-from .ftp import FtpSite
 
-Ftp = Callable[..., FtpSite]
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
+    from pyftpdlib.authorizers import DummyAuthorizer  # type: ignore[import-untyped]
+    from pyftpdlib.handlers import FTPHandler  # type: ignore[import-untyped]
+    from pyftpdlib.ioloop import IOLoop  # type: ignore[import-untyped]
+    from pyftpdlib.servers import FTPServer  # type: ignore[import-untyped]
 
 
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
@@ -62,6 +70,72 @@ async def test_a_websocket_page_obeys_the_file_of_http(web: Web, crawl: Crawl) -
 # FTP
 
 
+class FtpSite:
+    """A server on loopback, in a thread of its own. ``me`` and anonymous users may read a folder.
+
+    Without ``anonymous`` every login fails. ``greeting`` is sent to each client that connects.
+    """
+
+    def __init__(self, folder: Path, *, anonymous: bool = True, greeting: str = "Hello.") -> None:
+        received: list[tuple[str, str, str]] = []
+        self.cut_off: list[str] = []
+        """The names of the files whose transfer the client ended early."""
+        cut_off, self._received = self.cut_off, received
+        logging.getLogger("pyftpdlib").setLevel(logging.CRITICAL)
+        authorizer = DummyAuthorizer()
+        if anonymous:
+            authorizer.add_anonymous(str(folder))
+            authorizer.add_user("me", "secret", str(folder))
+
+        class Handler(FTPHandler):  # type: ignore[misc]
+            auth_failed_timeout = 0
+            banner = greeting
+
+            def on_file_sent(self, file: str) -> None:
+                received.append((self.username, self.password, Path(file).name))
+
+            def on_incomplete_file_sent(self, file: str) -> None:
+                cut_off.append(Path(file).name)
+
+        Handler.authorizer = authorizer
+        self._loop = IOLoop()
+        self._server = FTPServer(("127.0.0.1", 0), Handler, ioloop=self._loop)
+        self.root = f"ftp://127.0.0.1:{self._server.address[1]}"
+        self._running, self._turns = True, 0
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def urls(self, *paths: str) -> list[str]:
+        return [self.root + path for path in paths]
+
+    @property
+    def received(self) -> list[tuple[str, str, str]]:
+        """The user, the password and the name of each file that was sent, when all are recorded."""
+        turn = self._turns
+        while self._turns < turn + 2:
+            time.sleep(0.005)
+        return self._received
+
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files that were sent, in order."""
+        return ["/" + name for _, _, name in self.received]
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._running = False
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while self._running:
+            self._loop.loop(timeout=0.02, blocking=False)
+            self._turns += 1
+        self._server.close_all()
+
+
+Ftp = Callable[..., FtpSite]
+
+
 @pytest.fixture
 def ftp(tmp_path: Path) -> Iterator[Ftp]:
     """Starts a server with files."""
@@ -69,8 +143,10 @@ def ftp(tmp_path: Path) -> Iterator[Ftp]:
 
     def start(robots: bytes | None = RULES, **options: Any) -> FtpSite:
         files = {"robots.txt": robots, "public": b"a page", "private": b"a page"}
-        found = {name: body for name, body in files.items() if body is not None}
-        sites.append(FtpSite(tmp_path, found, **options))
+        for name, body in files.items():
+            if body is not None:
+                (tmp_path / name).write_bytes(body)
+        sites.append(FtpSite(tmp_path, **options))
         return sites[-1]
 
     yield start
@@ -147,8 +223,8 @@ async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: Ftp, tmp_path
     if not is_reactor_installed():
         assert reasons(outcome) == [Reason.UNREACHABLE] * 2
         return
-    assert site.cut_off == ["robots.txt"]
     assert site.paths == ["/public"]
+    assert site.cut_off == ["robots.txt"]
     assert reasons(outcome) == [Reason.RULES]
 
 

@@ -25,23 +25,14 @@ def test_every_private_attribute_that_is_used_is_one_of_few_on_a_list() -> None:
     assert private <= {part for path in ATTRIBUTES for part in path.split(".")}
 
 
-class Downloader:
-    """What is used of Scrapy's downloader."""
-
-    def __init__(self) -> None:
-        self.active: set[Request] = set()
-        self.slots: dict[str, Any] = {}
-        self.total_concurrency = 16
-        self.processed: list[Any] = []
-        self._process_queue = self.processed.append
-
-
 class Fake:
     """An engine of Scrapy, which may lack an attribute, and ours."""
 
     def __init__(self, without: str = "") -> None:
         self.steps = 0
-        self.downloader = Downloader()
+        self.downloader: Any = SimpleNamespace(
+            active=set(), slots={}, total_concurrency=16, _process_queue=lambda _: None
+        )
         self.slot: Any = SimpleNamespace(
             nextcall=SimpleNamespace(schedule=self._step), closing=None
         )

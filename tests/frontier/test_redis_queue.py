@@ -51,18 +51,6 @@ def set_delay(crawl: FakeCrawl, seconds: float) -> None:
     crawl.frontier.set_delay("a.example", A, seconds)
 
 
-async def test_a_host_is_leased_while_its_robots_txt_is_fetched(worker: Start) -> None:
-    one, other = worker(), worker()
-    one.push(f"{A}/1", f"{A}/2")
-    assert one.pop() is None
-    assert other.pop() is None
-    assert other.policies.fetched == []
-    one.set_ready(A)
-    assert one.pop_url() == f"{A}/1"
-    other.set_ready(A)
-    assert other.pop_url() == f"{A}/2"
-
-
 async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1", f"{A}/2", f"{B}/1")
