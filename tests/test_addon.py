@@ -65,9 +65,7 @@ def places(settings: Settings, name: str = "DOWNLOADER_MIDDLEWARES") -> dict[typ
         ({BUILT_IN: 0}, 0),
     ],
 )
-def test_addon_takes_the_place_of_the_built_in(
-    written: dict[Any, int | None], ours: int | None
-) -> None:
+def test_addon_takes_the_place_of_the_built_in(written: Any, ours: int | None) -> None:
     found = places(with_addon(DOWNLOADER_MIDDLEWARES={THEIRS: 700, **written}))
     assert found[BuiltInMiddleware] is None
     assert found[RobotsTxtMiddleware] == ours

@@ -90,6 +90,7 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
         "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
         "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
         "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
+        "x\x1b[2J" + "a" * 10_000,
     ],
 )  # fmt: skip
 def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:
@@ -99,12 +100,9 @@ def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt,
     for ask in (robots.allowed, robots.verdict, robots.matches, *by_url):
         with pytest.raises(ValueError, match="absolute") as info:
             ask(url, "mybot")
-        assert repr(url) in str(info.value)
-
-    with pytest.raises(ValueError, match=r"\\x1b") as info:
-        robots.allowed("x\x1b[2J" + "a" * 10_000, "mybot")
-    assert str(info.value).isprintable()
-    assert len(str(info.value)) < 500
+        assert repr(url)[:200] in str(info.value)
+        assert str(info.value).isprintable()
+        assert len(str(info.value)) < 500
 
 
 @pytest.mark.parametrize("url", ["/a", "example.com", "mailto:a", "http://", "http://a b/", ""])
@@ -205,9 +203,7 @@ def test_rfc_successful_status_holds_the_rules(status: int) -> None:
         ((None,), Reason.UNREACHABLE, "no response"),
     ],
 )
-def test_rfc_a_status_without_rules(
-    statuses: tuple[int | None, ...], reason: Reason, detail: str
-) -> None:
+def test_rfc_a_status_without_rules(statuses: Any, reason: Reason, detail: str) -> None:
     allowed = reason is not Reason.UNREACHABLE
     for status in statuses:
         robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /\nAllow: /b", URL)

@@ -30,6 +30,7 @@ FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
 OTHER_FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /public\n")
 
 PATIENT = UnreachablePolicy()
+Answer = tuple[bool, Reason]
 MISSING = 404
 DOWN = Unreachable("status 503", 503, URL)
 
@@ -64,9 +65,7 @@ def origin_after(*history: tuple[float, FetchResult]) -> Origin:
     return origin
 
 
-def allows(
-    origin: Origin, path: str, now: float, policy: UnreachablePolicy = PATIENT
-) -> tuple[bool, Reason]:
+def allows(origin: Origin, path: str, now: float, policy: UnreachablePolicy = PATIENT) -> Answer:
     verdict = origin.verdict(KEY + path, ("testbot",), now, policy)
     return verdict.allowed, verdict.reason
 
@@ -155,7 +154,7 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
     ids=["rules", "missing", "refused"],
 )
 def test_a_refresh_that_fails_leaves_a_fresh_copy_as_it_is(
-    event: FetchResult, known: FetchResult, path: str, verdict: tuple[bool, Reason]
+    event: FetchResult, known: FetchResult, path: str, verdict: Answer
 ) -> None:
     origin, at = origin_after((T, known)), T + 0.95 * DAY
     before = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
@@ -176,9 +175,7 @@ def test_a_refresh_that_fails_leaves_a_fresh_copy_as_it_is(
         pytest.param(Unreachable("status 503", 503, URL, DAY), 0.05 * DAY, id="until it expires"),
     ],
 )
-def test_a_refresh_that_fails_is_tried_again_while_the_file_holds(
-    event: Unreachable, again: float
-) -> None:
+def test_a_refresh_that_fails_is_tried_again(event: Unreachable, again: float) -> None:
     origin, at = refreshed(event), T + 0.95 * DAY
     assert origin.next_action(at + again - 1) is Action.NONE
     assert origin.next_action(at + again) is (Action.REFRESH if again < 61 else Action.FETCH)
@@ -207,7 +204,7 @@ DISALLOWED = False, Reason.UNREACHABLE
 REFUSED: History = [(T, missing(T, disallow=True))]
 GOOD_THEN_DOWN: History = [(T, rules(T)), (T + DAY, DOWN)]
 
-VERDICTS: list[tuple[str, History, str, float, tuple[bool, Reason]]] = [
+VERDICTS: list[tuple[str, History, str, float, Answer]] = [
     ("rules", [(T, rules(T))], "/private", T, DISALLOWED_BY_RULES),
     ("rules", [(T, rules(T))], "/public", T, ALLOWED_BY_RULES),
     ("unavailable", [(T, missing(T))], "/private", T, (True, Reason.UNAVAILABLE)),
@@ -233,9 +230,7 @@ DISALLOW_ALL = ("a refusal", "unreachable", "a 404 is no copy", "a 404 removes t
 
 
 @pytest.mark.parametrize(("name", "history", "path", "now", "verdict"), VERDICTS)
-def test_rfc_verdicts(
-    name: str, history: History, path: str, now: float, verdict: tuple[bool, Reason]
-) -> None:
+def test_rfc_verdicts(name: str, history: History, path: str, now: float, verdict: Answer) -> None:
     origin = origin_after(*history)
     assert allows(origin, path, now) == verdict, name
     assert origin.disallows_all(now, PATIENT) is (name in DISALLOW_ALL)
@@ -253,9 +248,7 @@ def test_rfc_verdicts(
         (UnreachablePolicy(allow=True), 0, True),
     ],
 )
-def test_the_thirty_days_are_a_setting(
-    policy: UnreachablePolicy, days: float, allowed: bool
-) -> None:
+def test_the_thirty_days_are_a_setting(policy: UnreachablePolicy, days: int, allowed: bool) -> None:
     origin = origin_after(*failing(days))
     assert allows(origin, "/", T + days * DAY, policy) == (allowed, Reason.UNREACHABLE)
     assert origin.disallows_all(T + days * DAY, policy) is not allowed

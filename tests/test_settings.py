@@ -111,9 +111,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
     ],
 )
-def test_an_unusable_value_is_named_with_the_values_that_are_allowed(
-    name: str, value: Any, may_be: str
-) -> None:
+def test_an_unusable_value_is_named_with_what_it_may_be(name: str, value: Any, may_be: str) -> None:
     with pytest.raises(SettingError) as error:
         read(**{name: value})
     assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"

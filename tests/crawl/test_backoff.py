@@ -41,9 +41,7 @@ def times_of(site: Site) -> list[float]:
 
 
 @pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])
-async def test_nothing_is_sent_before_retry_after_but_to_others(
-    web: Web, crawl: Crawl, queue: str
-) -> None:
+async def test_nothing_is_sent_before_retry_after(web: Web, crawl: Crawl, queue: str) -> None:
     all_sent = in_turn(*[busy("2")] * IN_FLIGHT, once=lambda: len(site.page_paths) >= IN_FLIGHT)
     site = web.site(ALL, {"*": all_sent})
     other = web.site(ALL, host="127.0.0.2")
@@ -133,9 +131,7 @@ async def test_a_header_of_a_megabyte_ends_each_request_once(web: Web, crawl: Cr
     ("status", "settings"),
     [(408, {}), (403, {}), (500, {}), (502, {}), (429, {"REP_BACKOFF": False})],
 )
-async def test_other_answers_hold_nothing(
-    web: Web, crawl: Crawl, status: int, settings: dict[str, Any]
-) -> None:
+async def test_others_hold_nothing(web: Web, crawl: Crawl, status: int, settings: Any) -> None:
     site = web.site(ALL, {"*": in_turn(busy("3600", status))})
     outcome = await crawl(site.urls("/a", "/b"), {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, **settings})
     assert len(site.page_paths) == 2

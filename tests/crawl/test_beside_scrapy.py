@@ -75,9 +75,7 @@ class CallingCallback(Visitor):
 # JOBDIR
 
 
-async def test_a_request_with_annotations_can_be_stored_on_disk(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_an_annotated_request_can_be_stored(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(RULES, {"/moved": redirect("/public"), "/gone": redirect("/private")})
     settings = {"JOBDIR": str(tmp_path), "SCHEDULER_DEBUG": True}
     outcome = await crawl(site.urls("/moved", "/gone"), settings)

@@ -97,9 +97,7 @@ class Driver:
         return None
 
 
-async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_page_of_a_browser_is_unwrapped(web: Web, crawl: Crawl) -> None:
     answered, sent = web.site(RULES), web.site(Page(WRAPPED))
     missing = web.site(Page(WRAPPED, 404))
     outcome = await crawl(answered.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Driver: 800}})

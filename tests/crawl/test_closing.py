@@ -75,9 +75,7 @@ def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Pa
     return Waiting(web.site(robots, pages), other, settings, bool(is_sent))
 
 
-async def test_the_next_crawl_has_the_requests(
-    waiting: Waiting, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_path: Path) -> None:
     site, other, settings, _ = waiting
     settings["JOBDIR"] = str(tmp_path)
     asked = [Request(url) for url in site.urls("/1", "/2")]

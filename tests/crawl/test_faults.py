@@ -80,9 +80,7 @@ async def test_rfc_network_errors_disallow_everything(crawl: Crawl) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://what!/a", "http://e%2fx/a"])
-async def test_a_url_without_a_host_is_dropped_behind_a_proxy(
-    web: Web, crawl: Crawl, url: str
-) -> None:
+async def test_a_url_without_a_host_is_dropped(web: Web, crawl: Crawl, url: str) -> None:
     proxy = web.site()
     outcome = await crawl([Request(url, meta={"proxy": proxy.root}, dont_filter=True)])
     assert [*outcome.reasons.values()] == [Reason.INVALID_HOST]
@@ -90,9 +88,7 @@ async def test_a_url_without_a_host_is_dropped_behind_a_proxy(
     assert "robotstxt/request_count" not in outcome.stats
 
 
-async def test_a_host_with_percent_escapes_has_the_robots_txt_of_its_name(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_percent_escapes_in_a_host_are_decoded(web: Web, crawl: Crawl) -> None:
     proxy = web.site("", {"http://127.0.0.1/robots.txt": text("User-agent: *\nDisallow: /\n")})
     await crawl([Request("http://127.%30.0.1/a", meta={"proxy": proxy.root}, dont_filter=True)])
     assert proxy.paths == ["http://127.0.0.1/robots.txt"]

@@ -84,15 +84,13 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
 
 
 @pytest.mark.parametrize(
-    ("setting", "outcome_of_more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)]
+    ("setting", "more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)]
 )
-async def test_rfc_five_hops_are_followed(
-    web: Web, crawl: Crawl, setting: str, outcome_of_more: str
-) -> None:
+async def test_rfc_five_hops_are_followed(web: Web, crawl: Crawl, setting: str, more: str) -> None:
     sites = {hops: web.site(pages=endless_redirects(hops)) for hops in (5, 6, 100)}
     looping = web.site(redirect("/r"), {"/r": redirect("/robots.txt#again")})
     found = await outcomes(crawl, {**sites, 0: looping}, {"REP_TOO_MANY_REDIRECTS": setting})
-    assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), outcome_of_more)}
+    assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), more)}
     hops = ["/robots.txt", *(f"/hop/{number}" for number in range(1, 6))]
     for site in sites.values():
         assert [path for path in site.paths if path not in PATHS] == hops
@@ -196,9 +194,7 @@ async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
     assert len(outcome.warnings) == 1
 
 
-async def test_a_short_retry_after_is_waited_for_like_a_retry(
-    web: Web, crawl: Crawl, pauses: list[float]
-) -> None:
+async def test_a_short_retry_after_is_awaited(web: Web, crawl: Crawl, pauses: list[float]) -> None:
     site = web.site(in_turn(Page(b"", 503, {"Retry-After": "20"}), then=text(RULES)))
     outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
     assert pauses == [20]
@@ -240,9 +236,7 @@ async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> N
     assert outcome_of(in_time) == RULES_HOLD
 
 
-async def test_rep_timeout_does_not_include_time_in_the_queue_between_hops(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_rep_timeout_does_not_include_time_in_the_queue(web: Web, crawl: Crawl) -> None:
     """Requests wait in the queue of their download slot for longer than REP_TIMEOUT.
 
     Before Scrapy 2.19 only some of them do: the delay is random.

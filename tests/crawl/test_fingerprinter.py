@@ -26,9 +26,7 @@ async def crawl_later(crawl: Crawl, settings: dict[str, Any], first: str, *urls:
     return await crawl([first], settings, spider=InTurn, then=then)
 
 
-async def test_pages_that_differ_in_such_a_parameter_are_asked_for_once(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_pages_that_differ_in_such_a_parameter_are_one(web: Web, crawl: Crawl) -> None:
     site = web.site(CLEAN)
     pages = ["/shop?id=1&ref=a", "/shop?ref=b&id=1", "/shop?id=2&ref=a", "/news?ref=a",
              "/news?ref=b"]  # fmt: skip
@@ -50,9 +48,7 @@ async def test_otherwise_scrapy_decides(
     assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
 
 
-async def test_a_resumed_crawl_knows_what_it_has_seen(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_a_resumed_crawl_knows_what_it_saw(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(CLEAN)
     settings = {**OURS, "JOBDIR": str(tmp_path)}
     await crawl_later(crawl, settings, *site.urls("/", "/shop?ref=a"))

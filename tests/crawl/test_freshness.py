@@ -195,9 +195,7 @@ async def test_all_requests_that_find_it_expired_share_one_fetch(web: Web, clock
 # Refresh ahead
 
 
-async def test_in_the_last_tenth_it_is_refreshed_and_no_request_waits(
-    web: Web, clock: Clock
-) -> None:
+async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clock: Clock) -> None:
     site, released = web.site(RULES), Event()
     async with travel() as spider:
         answer = answer_when(released.is_set, Page(OTHER_RULES))

@@ -85,9 +85,7 @@ async def test_the_cache_answers_for_no_origin_that_is_unreachable(
     assert not outcome.responses
 
 
-async def test_a_replayed_file_is_not_saved_for_other_crawls(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_a_replayed_file_is_not_stored(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     cache = cache_settings(tmp_path / "cache", DUMMY)
     store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
     site = web.site(RULES)

@@ -90,9 +90,7 @@ class Copier(Visitor):
             self.copies.append(dict((await self.engine.download_async(request)).meta))
 
 
-async def test_a_copied_verdict_is_removed_from_a_request_that_is_not_scheduled(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_a_copied_verdict_is_removed_from_a_download(web: Web, crawl: Crawl) -> None:
     site = web.site(PRIVATE)
     copies: list[dict[str, Any]] = []
     await crawl(site.urls("/public"), spider=Copier, copies=copies)

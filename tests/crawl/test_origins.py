@@ -191,9 +191,7 @@ async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> N
         ),
     ],
 )
-async def test_ftp_that_fails_is_unreachable(
-    crawl: Crawl, ftp: Ftp, options: dict[str, Any]
-) -> None:
+async def test_ftp_that_fails_is_unreachable(crawl: Crawl, ftp: Ftp, options: Any) -> None:
     site = ftp(**options)
     outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
     assert site.paths == []

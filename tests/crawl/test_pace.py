@@ -221,9 +221,7 @@ async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     assert slow.received[3].at - slow.received[2].at >= 0.2
 
 
-async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_a_redirect_keeps_the_pace_of_its_target(web: Web, crawl: Crawl) -> None:
     slow = web.site(delayed(0.4), host="127.0.0.2")
     moved = {path: redirect(slow.url(f"/from{path}"), 302) for path in ("/x", "/y")}
     plain = web.site(ALL, moved)
@@ -234,9 +232,7 @@ async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
     assert plain.received[-1].at < slow.received[4].at
 
 
-async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_two_sites_keep_their_pace_with_a_cache_of_one(web: Web, crawl: Crawl) -> None:
     one, other = web.site(delayed(0.05)), web.site(delayed(0.1), host="127.0.0.2")
     urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
     settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
@@ -274,7 +270,7 @@ async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: C
     assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
-async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
+async def test_a_visit_time_too_far_off_drops_requests(
     web: Web, crawl: Crawl, clock: Clock
 ) -> None:
     clock.set(at(9, 0, 0))

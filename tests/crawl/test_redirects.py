@@ -63,9 +63,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("host", HOSTS)
-async def test_no_redirect_leads_from_the_web_into_a_private_network(
-    web: Web, crawl: Crawl, host: str
-) -> None:
+async def test_no_redirect_leads_into_a_private_network(web: Web, crawl: Crawl, host: str) -> None:
     internal = web.site(RULES)
     site = web.site(redirect(f"http://{host}:{internal.port}/secret"))
     outcome = await visit(crawl, site)

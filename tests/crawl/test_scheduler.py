@@ -86,7 +86,7 @@ async def test_a_scheduler_with_the_required_methods_only(web: Web, crawl: Crawl
 
 
 @EACH_LOOP
-async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
+async def test_a_crawl_that_stops_three_times_loses_nothing(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     """Neither a robots.txt nor anything that this package adds to a request is in the files."""
@@ -132,9 +132,7 @@ class Careless:
     "robots",
     [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.1)), id="paced")],
 )
-async def test_a_request_that_waits_for_another_is_no_deadlock(
-    web: Web, crawl: Crawl, robots: Page
-) -> None:
+async def test_a_request_that_waits_for_another_ends(web: Web, crawl: Crawl, robots: Page) -> None:
     site = web.site(ALL)
     other = web.site(robots, host="127.0.0.2")
     settings = {
@@ -158,9 +156,7 @@ class Dropper:
 
 @EACH_LOOP
 @pytest.mark.parametrize("place", [50, 950])
-async def test_requests_that_others_drop_delay_no_request(
-    web: Web, crawl: Crawl, place: int
-) -> None:
+async def test_requests_that_others_drop_delay_none(web: Web, crawl: Crawl, place: int) -> None:
     site = web.site(delayed(0.5))
     urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
     settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 120}
@@ -213,9 +209,7 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
 
 
 @EACH_LOOP
-async def test_a_robots_txt_is_fetched_while_requests_wait_for_the_pace(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_a_robots_txt_is_fetched_while_requests_keep_the_pace(web: Web, crawl: Crawl) -> None:
     site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
     other = web.site(PRIVATE, host="127.0.0.2")
     settings = {

@@ -50,9 +50,7 @@ def arguments(server: RedisServer, **others: object) -> list[str]:
     return [server.url, *(f"{name}={value}" for name, value in values.items())]
 
 
-def test_a_worker_that_is_killed_and_one_that_is_stopped_are_replaced(
-    web: Web, redis_server: RedisServer
-) -> None:
+def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisServer) -> None:
     """Both have a page in progress then. Only that of the killed worker is lost."""
     pages = numbers(5)
     released = threading.Event()
@@ -152,9 +150,7 @@ async def test_sites_that_do_not_answer_do_not_delay_others(
 
 
 @pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
-async def test_the_keys_of_a_crawl_are_in_one_slot_of_a_cluster(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     sites = [web.site(PRIVATE, host=f"127.0.3.{number}") for number in range(1, 5)]
     paced = web.site(PACED)
     asked = [Request(url) for site in (*sites, paced) for url in site.urls("/1", "/2", "/private")]

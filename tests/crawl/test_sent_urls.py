@@ -104,25 +104,25 @@ async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: s
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["h2"])
         trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-        site = web.site(RULES, {"*": h2_pages(lambda: site)}, tls=context)
+        server = web.site(RULES, {"*": h2_pages(lambda: server)}, tls=context)
     else:
-        site = web.site(RULES)
-    settings = {"DOWNLOAD_HANDLERS": {site.root.partition(":")[0]: handler}}
+        server = web.site(RULES)
+    settings = {"DOWNLOAD_HANDLERS": {server.root.partition(":")[0]: handler}}
 
     def requests(**meta: bool) -> list[Request]:
         verbatim = {"verbatim_url": True, **meta}
-        asked = [Request(site.url(path), meta=meta, dont_filter=True) for path in PATHS + OPEN]
+        asked = [Request(server.url(path), meta=meta, dont_filter=True) for path in PATHS + OPEN]
         if HAS_VERBATIM_URL:
-            asked += (Request(site.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM)
+            asked += (Request(server.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM)
         return asked
 
     outcome = await crawl(requests(), settings)
-    assert len(site.page_paths) == len(OPEN)
-    assert [path for path in site.page_paths if not ROBOTS.allowed(path, "testbot")] == []
+    assert len(server.page_paths) == len(OPEN)
+    assert [path for path in server.page_paths if not ROBOTS.allowed(path, "testbot")] == []
     assert len(outcome.reasons) == len(requests()) - len(OPEN)
     # The handler does change them.
     await crawl(requests(dont_obey_robotstxt=True), settings)
-    assert any(not ROBOTS.allowed(path, "testbot") for path in site.page_paths)
+    assert any(not ROBOTS.allowed(path, "testbot") for path in server.page_paths)
 
 
 def test_each_url_is_allowed_as_it_stands() -> None:
@@ -158,9 +158,7 @@ async def test_a_disallowed_page_is_annotated_and_counted(site: Site, crawl: Cra
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
-async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
-    site: Site, crawl: Crawl
-) -> None:
+async def test_a_disallowed_page_is_dropped_by_a_setting(site: Site, crawl: Crawl) -> None:
     outcome = await crawl(site.urls("/moved", "/fine"), DROP)
     assert list(outcome.responses) == site.urls("/public")
     error = outcome.failures[site.url("/moved")]
@@ -186,7 +184,7 @@ async def test_a_disallowed_page_is_dropped_where_the_setting_says_so(
         ),
     ],
 )
-async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
+async def test_the_robots_txt_of_another_origin_is_fetched(
     web: Web, crawl: Crawl, robots: Page, settings: dict[str, Any], allowed: bool, reason: Reason
 ) -> None:
     other = web.site(robots, host="127.0.0.2")
@@ -202,7 +200,7 @@ async def test_the_robots_txt_of_another_origin_is_fetched_for_it(
         assert other.robots_fetches == 1
 
 
-async def test_pages_that_wait_for_a_slow_robots_txt_do_not_block_others(
+async def test_pages_that_wait_for_a_slow_robots_txt_block_no_others(
     web: Web, crawl: Crawl
 ) -> None:
     paths = numbers(4)

@@ -249,9 +249,7 @@ def seconds_held(crawl: FakeCrawl) -> float:
         ((30,) * 40 + (None,), 300),
     ],
 )
-def test_a_host_is_held_for_as_long_as_it_asks(
-    answers: tuple[float | None, ...], seconds: float
-) -> None:
+def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> None:
     crawl = crawl_of(A, number=50)
     for retry_after in answers:
         crawl.clock.advance(10_000)

@@ -143,9 +143,7 @@ async def test_requests_that_will_be_dropped(worker: Start) -> None:
     assert other.pop_url() == f"{A}/3"
 
 
-async def test_a_lease_ends_when_its_worker_dies(
-    worker: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_lease_ends_with_its_worker(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_queue, "LEASE", 0.001)
     dead, other = worker(), worker()
     dead.push(f"{A}/1", f"{A}/2")

@@ -65,7 +65,7 @@ class Shared:
 
 
 @pytest.mark.parametrize(
-    ("answers", "delay", "asked"),
+    ("answers", "delay", "at"),
     [
         pytest.param([0.0], 1, [0], id="free"),
         pytest.param([30.0, 0.0], 1, [0, 1], id="after the delay, for it may be released early"),
@@ -73,16 +73,14 @@ class Shared:
         pytest.param([5.0, 5.0, 0.0], 0.001, [0, 0.1, 0.2], id="not too often"),
     ],
 )
-async def test_when_the_store_is_asked(
-    answers: list[float], delay: float, asked: list[float]
-) -> None:
+async def test_when_the_store_is_asked(answers: list[float], delay: float, at: list[float]) -> None:
     assert MIN_RETRY_INTERVAL == 0.1
     shared = Shared(*answers, delay=delay)
     shared.reservations.request(shared.host)
     shared.reservations.request(shared.host)  # it has begun
     await shared.clock.run(4)
-    assert [round(at, 6) for at in shared.reserved] == asked
-    assert [round(at, 6) for at in shared.granted] == asked[-1:]
+    assert [round(each, 6) for each in shared.reserved] == at
+    assert [round(each, 6) for each in shared.granted] == at[-1:]
     assert shared.is_reserved
 
 
