@@ -10,15 +10,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RepRobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
 
-WIKI = """
-User-Agent: *
-Disallow: /admin/
-Disallow: /static/
-Disallow: /wiki/K%C3%A4ytt%C3%A4j%C3%A4:
-Disallow: /wiki/Käyttäjä:
-User-Agent: UnicödeBöt
-Disallow: /some/random/page.html
-""".encode()
+FILE = "User-agent: *\nDisallow: /\nAllow: /page\nUser-agent: UnicödeBöt\nDisallow: /Käyttäjä:"
 
 
 def parse(body: bytes) -> RepRobotParser:
@@ -28,16 +20,13 @@ def parse(body: bytes) -> RepRobotParser:
 @pytest.mark.parametrize(
     ("body", "agent", "url", "allowed"),
     [
-        (b"User-agent: *\nDisallow: /no\nAllow: /yes", "*", "https://h/no", False),
-        (b"User-agent: *\nDisallow: /\nAllow: /page", "*", "https://h/page", True),
-        (b"User-agent: *\nDisallow: /\nAllow: /page", "*", "https://h/other", False),
         (b"", "*", "https://h/anything", True),
         (b"GIF89a\xd3\x00\xfe\x00\xa2", "*", "https://h/anything", True),
-        (WIKI, "*", "https://h/", True),
-        (WIKI, "UnicödeBöt", "https://h/admin/", True),
-        (WIKI, "UnicödeBöt", "https://h/some/random/page.html", False),
-        (WIKI, "*", "https://h/wiki/K%C3%A4ytt%C3%A4j%C3%A4:", False),
-        (WIKI, "*", "https://h/wiki/Käyttäjä:", False),
+        (FILE.encode(), "*", "https://h/page", True),
+        (FILE.encode(), "*", "https://h/other", False),
+        (FILE.encode(), "UnicödeBöt", "https://h/other", True),
+        (FILE.encode(), "UnicödeBöt", "https://h/K%C3%A4ytt%C3%A4j%C3%A4:", False),
+        (FILE.encode(), "UnicödeBöt", "https://h/Käyttäjä:", False),
     ],
 )
 def test_allowed(body: bytes, agent: str, url: str, allowed: bool) -> None:

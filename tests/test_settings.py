@@ -74,6 +74,8 @@ ARCHIVE = (
     "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
     "replaced and %% stands for %"
 )
+NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
+NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 SLOTS = "a dict of dicts, with integers as concurrency"
 
@@ -90,27 +92,9 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_UNREACHABLE_DAYS", "inf", "a number of days, 0 or more"),
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
         ("REP_DISALLOW_STATUSES", ["no"], "a list of statuses from 400 to 499"),
-        *(
-            ("REP_ARCHIVE", value, ARCHIVE)
-            for value in (
-                1,
-                "a.warc",
-                "%(nam)s.warc.gz",
-                "100%.warc.gz",
-                "a\0.warc.gz",
-            )
-        ),
-        *(
-            ("REP_5XX_AS_404", value, HOSTS)
-            for value in (
-                1,
-                ["a.example", "b.example:8080"],
-                ["[::1]:80"],
-                ["http://b.example"],
-                ["*.b.example"],
-                ["b%2e.example"],
-            )
-        ),
+        *(("REP_ARCHIVE", path, ARCHIVE) for path in NO_ARCHIVES),
+        *(("REP_5XX_AS_404", ["a.example", host], HOSTS) for host in NO_HOSTS),
+        ("REP_5XX_AS_404", 1, HOSTS),
         ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
@@ -127,9 +111,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
     ],
 )
-def test_an_unusable_value_is_named_with_the_values_that_are_allowed(
-    name: str, value: Any, may_be: str
-) -> None:
+def test_an_unusable_value_is_named_with_what_it_may_be(name: str, value: Any, may_be: str) -> None:
     with pytest.raises(SettingError) as error:
         read(**{name: value})
     assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"
