@@ -167,9 +167,9 @@ async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) ->
     opened = store(path)
     opened.open()
     with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until}, 1)")
-        db.execute(f"INSERT INTO hosts VALUES ('a.example', 'theirs', 0, {until})")
-        db.execute(f"INSERT INTO hosts VALUES ('b.example', 'theirs', {until}, 1e9)")
+        db.execute(f"INSERT INTO leases VALUES (1, '{ORIGIN}', 'theirs', 0, {until})")
+        db.execute(f"INSERT INTO leases VALUES (2, 'a.example', 'theirs', 0, {until})")
+        db.execute(f"INSERT INTO leases VALUES (3, 'b.example', 'theirs', {until}, 1e9)")
     db.close()
     assert (await opened.claim(ORIGIN, 90))[0]
     assert await opened.reserve_host("a.example", 90) == 0
