@@ -167,13 +167,14 @@ def _make_redis(url: str, ttl: float) -> Store:
 
 def _make_own(source: StoreSource, ttl: float) -> Store:
     """Make the store of a class or a function, or of that at an import path."""
+    factory: Any = source
     if isinstance(source, str):
         module, _, name = source.rpartition(".")
         try:
-            source = getattr(import_module(module), name)
+            factory = getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise StoreError(str(error)) from error
-    store: Store = source(ttl=ttl)
+    store: Store = factory(ttl=ttl)
     methods = [name for name in vars(Store) if not name.startswith("_")]
     missing = [name for name in methods if not hasattr(store, name)]
     if missing:
