@@ -64,11 +64,6 @@ MayFetch = Callable[[Request, str], Awaitable[bool]]
 
 logger = get_logger(__name__)
 
-FIRST_RETRY_PAUSE = 1
-MAX_RETRY_PAUSE = 60
-"""Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
-RFC 9309 nor Google gives a number."""
-
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
 
@@ -146,7 +141,7 @@ class Fetcher:
             if not isinstance(event, Unreachable) or not is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
-            pause = event.retry_after or min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE)
+            pause = event.retry_after or retry_pause(retry)
             if event.retry_after and pause > self._settings.timeout:
                 break
             await self._clock.sleep(pause)
@@ -496,6 +491,11 @@ class Fetcher:
             shared=self._shared,
         )
         return expires_at - self._clock.step()
+
+
+def retry_pause(retry: int) -> float:
+    """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
+    return float(min(2**retry, 60))
 
 
 def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
