@@ -167,10 +167,9 @@ async def run_within(
 ) -> T:
     """Return the result of a download. Raises TimeoutError if it takes too long.
 
-    Most download handlers keep ``download_timeout`` exactly. This is for the others (FTP, and
-    handlers whose timeout is for a single read), and allows about a fifth more. The time during
-    which ``is_waiting`` is true does not count, up to ``max_wait`` seconds. ``permit.expire`` ends
-    the download at once.
+    This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a fifth
+    more. The time during which ``is_waiting`` is true does not count, up to ``max_wait`` seconds.
+    ``permit.expire`` ends the download at once.
     """
     deferred = deferred_from_coro(download)
     timer, period = Timer(clock), max(seconds / 10, 0.01)
@@ -198,16 +197,11 @@ async def run_within(
         return await maybe_deferred_to_future(deferred)
     except (asyncio.CancelledError, CancelledError):
         if has_expired:
-            raise timeout_error() from None
+            raise TimeoutError from None
         raise
     finally:
         timer.cancel()
         permit.expire = None
-
-
-def timeout_error() -> TimeoutError:
-    """Return the error for an attempt that took too long."""
-    return TimeoutError("it took longer than REP_TIMEOUT")
 
 
 def _body_of(response: Response, reader: BodyReader) -> bytes | None:
@@ -284,7 +278,8 @@ def _downloaded(request: Request, response: Response) -> None:
         response.headers.pop("Content-Encoding", None)
         if body != response.body:
             _set_body(response, body or b"")
-    if reader.is_broken or not _is_cacheable(response.status):
+    status = response.status
+    if reader.is_broken or not 200 <= status <= 499 or status in (206, 304, 407, 429):
         request.meta["dont_cache"] = True
 
 
@@ -336,11 +331,6 @@ HANDLERS = (
 """The signal handlers of downloads, and their signals."""
 
 
-def _is_cacheable(status: int) -> bool:
-    """Return whether a cache should store a response with this status."""
-    return 200 <= status <= 499 and status not in (206, 304, 407, 429)
-
-
 def _reader(headers: Headers) -> BodyReader:
     return BodyReader(b",".join(headers.getlist("Content-Encoding")))
 
@@ -361,25 +351,17 @@ MAX_LENGTH = 300
 
 _WORDS = {
     "the host name cannot be resolved": (
-        "CannotResolveHostError",
-        "DNSLookupError",
-        "UnknownHostError",
-        "gaierror",
+        "CannotResolveHostError DNSLookupError UnknownHostError gaierror"
     ),
-    "the connection was refused": ("ConnectionRefusedError", "DownloadConnectionRefusedError"),
-    "the connection timed out": ("ConnectTimeout", "TCPTimedOutError"),
-    "it took longer than REP_TIMEOUT": ("DownloadTimeoutError", "ReadTimeout", "TimeoutError"),
+    "the connection was refused": "ConnectionRefusedError DownloadConnectionRefusedError",
+    "the connection timed out": "ConnectTimeout TCPTimedOutError",
+    "it took longer than REP_TIMEOUT": "DownloadTimeoutError ReadTimeout TimeoutError",
     "the connection was closed before the response was complete": (
-        "ConnectionAborted",
-        "ConnectionDone",
-        "ConnectionLost",
-        "ConnectionResetError",
-        "PartialDownloadError",
-        "ResponseDataLossError",
-        "ServerDisconnectedError",
+        "ConnectionAborted ConnectionDone ConnectionLost ConnectionResetError "
+        "PartialDownloadError ResponseDataLossError ServerDisconnectedError"
     ),
 }
-_BY_NAME = {name: words for words, names in _WORDS.items() for name in names}
+_BY_NAME = {name: words for words, names in _WORDS.items() for name in names.split()}
 """The words for an error, by the name of its class. Twisted, the standard library, Scrapy and other
 download handlers have classes of the same name."""
 

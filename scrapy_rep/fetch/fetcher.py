@@ -56,7 +56,6 @@ from .downloader import (
     in_words,
     raised_by,
     run_within,
-    timeout_error,
 )
 from .redirects import RedirectPolicy, redirect_target
 
@@ -148,14 +147,10 @@ class Fetcher:
             if not is_wanted(file.key):
                 break
             self._count(file, "retry_count")
+            values = {"file": file.resource.name, "origin": file.key, "failure": event.failure}
             logger.debug(
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
-                {
-                    "file": file.resource.name,
-                    "origin": file.key,
-                    "attempt": retry + 2,
-                    "failure": event.failure,
-                },
+                {**values, "attempt": retry + 2},
             )
             event = await self._attempt(file, page, may_fetch)
         if isinstance(event, Unreachable) and _is_plain_server_error(event):
@@ -233,7 +228,9 @@ class Fetcher:
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
-                return self._disallowed(file, url)
+                self._count(file, "disallowed")
+                expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
+                return Unavailable(url, expires_at, from_cache=True)
             asked = self._clock.monotonic()
             permit = await self._fetch_limit.acquire()
             started = self._clock.monotonic()
@@ -264,7 +261,7 @@ class Fetcher:
                 return self._too_many_redirects(response)
             left -= self._clock.monotonic() - response.started
             if left <= 0:
-                return self._failed(file, timeout_error(), url)
+                return self._failed(file, TimeoutError(), url)
             refusal = redirects.refusal(response, target)
             if refusal is not None:
                 return Unreachable(refusal, response.status, url)
@@ -282,11 +279,9 @@ class Fetcher:
                 request.headers[name] = page.headers[name]
         copy = file.copy
         if self._settings.conditional_get and copy is not None and url == copy.url:
-            # The copy may come from a store, which may contain anything: check the values again.
-            if (etag := _validator(copy.etag)) is not None:
-                request.headers["If-None-Match"] = etag.encode("latin-1")
-            if (last_modified := _validator(copy.last_modified)) is not None:
-                request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
+            for name, validator in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
+                if validator is not None:
+                    request.headers[name] = validator.encode("latin-1")
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
             request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
         if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
@@ -450,12 +445,6 @@ class Fetcher:
             return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
         found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
         return found._replace(status=None)
-
-    def _disallowed(self, file: OriginFile, url: str) -> FetchResult:
-        """Return the result if a robots.txt disallows a file. No request is sent."""
-        self._count(file, "disallowed")
-        expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
-        return Unavailable(url, expires_at, from_cache=True)
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:

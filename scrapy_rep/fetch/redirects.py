@@ -1,12 +1,9 @@
 """Where a redirect of a robots.txt may lead (RFC 9309 §2.3.1.2).
 
-A redirect may lead to any host of the public web: "even across authorities (for example, hosts in
-the case of HTTP)". But a public site must not decide what the crawler requests inside its own
-network. So a redirect from a public site is not followed to an address that is not public, and if a
-host name leads to one, the response is not used.
-
-The special-purpose address registries of IANA (RFC 6890) say which addresses are public. IPv4
-addresses are also found in the IPv6 addresses that contain them.
+A redirect may lead to any host: "even across authorities (for example, hosts in the case of HTTP)".
+But a public site must not decide what the crawler requests inside its own network. So a redirect
+from a public site is not followed to an address that is not public (RFC 6890), and if a host name
+leads to one, the response is not used.
 """
 
 from __future__ import annotations
@@ -26,15 +23,7 @@ from .downloader import Download
 
 Address = IPv4Address | IPv6Address
 
-# RFC 3056; RFC 6052 §2.1; RFC 2765 §2.1; RFC 4291 §2.5.5. Each with the number of bits that follow
-# the IPv4 address.
-_IPV4_IN_IPV6 = (
-    (IPv6Network("2002::/16"), 80),
-    (IPv6Network("64:ff9b::/96"), 0),
-    (IPv6Network("::ffff:0:0/96"), 0),
-    (IPv6Network("::ffff:0:0:0/96"), 0),
-    (IPv6Network("::/96"), 0),
-)
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: ends in the IPv4 address
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has assigned it
 _NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 
@@ -113,9 +102,9 @@ def is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast
     address = IPv6Address(int(address))  # without the zone
-    for network, shift in _IPV4_IN_IPV6:
-        if address in network:
-            return is_public(IPv4Address((int(address) >> shift) & 0xFFFF_FFFF))
+    in_ipv6 = address.ipv4_mapped or address.sixtofour  # RFC 4291 §2.5.5.2, RFC 3056
+    if in_ipv6 is not None or address in _NAT64:
+        return is_public(in_ipv6 or IPv4Address(int(address) & 0xFFFF_FFFF))
     return address in _GLOBAL_UNICAST and address.is_global
 
 
