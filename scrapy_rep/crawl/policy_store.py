@@ -119,15 +119,20 @@ class PolicyStore:
 
     async def _save(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> None:
         key, fence = origin.key, lookup.fence
-        if entry is not None and not self._closed and not await self.store.put(key, entry, fence):
+        try:
+            if entry is None or self._closed or await self.store.put(key, entry, fence):
+                return
             # 0 or None: without a claim, as while the store failed.
             if fence and not origin.in_flight:
                 origin.mark_superseded(self._clock.steady())
             self._stats.inc_value("robotstxt/store/superseded_count")
-        # The next fetch of this crawl may have claimed the file meanwhile.
-        if self._claims.get(key) is lookup:
-            await self._release(key)
-        self._saves -= 1
+        finally:  # also if the call was cancelled
+            try:
+                # The next fetch of this crawl may have claimed the file meanwhile.
+                if self._claims.get(key) is lookup:
+                    await self._release(key)
+            finally:
+                self._saves -= 1
 
     async def _release(self, key: str) -> None:
         self._claims.pop(key, None)

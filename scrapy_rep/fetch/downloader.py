@@ -82,6 +82,8 @@ class Download:
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
     reader: BodyReader = field(default_factory=BodyReader)
+    waited: float = 0
+    """How long the request waited for its host, in seconds."""
     by_proxy: bool = False
     """The request used a proxy, which resolves host names."""
     response: Response = field(init=False)
@@ -142,15 +144,11 @@ class Exchange(NamedTuple):
     body: bytes
     """The bytes of the body without transfer coding, but with content coding, up to the limit."""
     truncated: Truncation | None = None
-    protocol: str | None = None
-    """The protocol as the download handler names it; None if it names none."""
     ip_address: Address | None = None
     """The address of the connection; None if the download handler does not report it."""
     by_proxy: bool = False
     file: bytes | None = None
     """The decoded body, up to the limit. None if it cannot be decoded or is cut off."""
-    conditional: bool = False
-    """Whether the request carried a validator of the good copy."""
     origin: str = ""
     """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
     copy_sha256: str | None = None
@@ -242,7 +240,9 @@ def _headers_received(request: Request, headers: Headers) -> None:
     if download is not None:
         latency = request.meta.get("download_latency")
         if latency is not None:
-            download.started = download.clock.monotonic() - latency
+            sent = download.clock.monotonic() - latency
+            download.waited += sent - download.started
+            download.started = sent
         download.reader = _reader(headers)
 
 
@@ -296,11 +296,9 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         response_fields=_fields(response.headers),
         body=response.body[:limit],
         truncated=_truncation(response, limit, is_full=download.reader.is_full),
-        protocol=response.protocol,
         ip_address=response.ip_address,
         by_proxy=download.by_proxy,
         file=download.reader.body,
-        conditional=bool(download.validators),
         origin=download.file.key,
         copy_sha256=copy.sha256 if copy is not None else None,
     )

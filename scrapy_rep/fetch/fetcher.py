@@ -23,7 +23,7 @@ from typing_extensions import assert_never
 
 from ..frontier.clock import Clock
 from ..frontier.engine import Engine
-from ..frontier.fetch_limit import FetchLimit, Permit
+from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
@@ -103,20 +103,8 @@ class Fetcher:
         self._ignoring: set[str] = set()
         """The middlewares that ignored a request, as far as that was logged."""
         self._downloads = 0
-        """The number of files that are being downloaded."""
-        self._is_connected = False
-        """Whether the signal handlers of downloads are connected."""
-
-    def disconnect_idle(self) -> None:
-        """Disconnect the signal handlers of downloads if no file is being downloaded.
-
-        Scrapy sends these signals for each piece of each page, so handlers have a cost. To connect
-        and disconnect them for each file costs more, so this is called at regular intervals.
-        """
-        if self._is_connected and not self._downloads:
-            self._is_connected = False
-            for handler, signal in HANDLERS:
-                self._crawler.signals.disconnect(handler, signal=signal)
+        """The number of files that are being downloaded. The signal handlers of downloads, which
+        Scrapy calls for each piece of each page, are connected only while there is one."""
 
     async def fetch(
         self,
@@ -166,17 +154,14 @@ class Fetcher:
 
         Google treats a 5xx as a 404 if it can determine that a site sends it for missing pages.
         """
-        permit = await self._fetch_limit.acquire()
+        self._count(file, "probe_count")
+        timeout, max_wait = self._settings.timeout, self._settings.max_delay
         try:
-            self._count(file, "probe_count")
             request = self._request(file, page, url)
-            timeout, max_wait = self._settings.timeout, self._settings.max_delay
-            response = await self._send(file, request, permit, timeout, max_wait)
+            response = await self._send(file, request, timeout, max_wait)
         except Exception as error:
             failed = self._failed(file, error, url)
             return failed if isinstance(failed, Cancelled) else event
-        finally:
-            self._fetch_limit.release(permit)
         if response.status != event.status:
             return event
         logger.info(
@@ -219,8 +204,8 @@ class Fetcher:
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
-        left = self._settings.timeout
-        deadline = self._clock.monotonic() + left + self._settings.max_delay
+        left, wait_left = self._settings.timeout, self._settings.max_delay
+        record = self._record if file.resource.path == ROBOTS_TXT else None
         url = file.file_url
         file.redirects = ()
         visited: set[str] = set()
@@ -231,21 +216,12 @@ class Fetcher:
                 self._count(file, "disallowed")
                 expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
                 return Unavailable(url, expires_at, from_cache=True)
-            asked = self._clock.monotonic()
-            permit = await self._fetch_limit.acquire()
-            started = self._clock.monotonic()
-            deadline += started - asked
+            request = self._request(file, page, url)
             try:
-                request = self._request(file, page, url)
-                max_wait = deadline - self._clock.monotonic() - left
-                record = self._record if file.resource.path == ROBOTS_TXT else None
-                try:
-                    response = await self._send(file, request, permit, left, max_wait, record)
-                # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
-                except Exception as error:
-                    return self._failed(file, error, url)
-            finally:
-                self._fetch_limit.release(permit)
+                response = await self._send(file, request, left, wait_left, record)
+            # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
+            except Exception as error:
+                return self._failed(file, error, url)
             refusal = redirects.response_refusal(response)
             if refusal is not None:
                 return Unreachable(refusal, url=url)
@@ -260,6 +236,7 @@ class Fetcher:
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 return self._too_many_redirects(response)
             left -= self._clock.monotonic() - response.started
+            wait_left -= response.waited
             if left <= 0:
                 return self._failed(file, TimeoutError(), url)
             refusal = redirects.refusal(response, target)
@@ -306,7 +283,6 @@ class Fetcher:
         self,
         file: OriginFile,
         request: Request,
-        permit: Permit,
         seconds: float,
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
@@ -322,6 +298,7 @@ class Fetcher:
         def is_waiting() -> bool:
             return request in self._frontier.waiting or self._engine.is_held(request)
 
+        permit = await self._fetch_limit.acquire()
         self._count(file, "request_count")
         headers = request.headers
         validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
@@ -330,8 +307,7 @@ class Fetcher:
         request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
         if self._settings.connections is None:  # else it would wait for a connection there
             self._engine.exclude(request)
-        if not self._is_connected:
-            self._is_connected = True
+        if not self._downloads:
             for handler, signal in HANDLERS:
                 self._crawler.signals.connect(handler, signal=signal)
         self._downloads += 1
@@ -347,6 +323,10 @@ class Fetcher:
             raise
         finally:
             self._downloads -= 1
+            if not self._downloads:
+                for handler, signal in HANDLERS:
+                    self._crawler.signals.disconnect(handler, signal=signal)
+            self._fetch_limit.release(permit)
             self._engine.include(request)
             self._frontier.finish(request)
             request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
