@@ -1,13 +1,11 @@
 """Entries in a SQLite file, for crawls on one machine, or in the memory of a process.
 
-Only the owner of the file can read a new file, and the file is not a symbolic link. A file that is
-damaged, of another version or of another application stays as it is. One thread uses the one
-connection. Each change is one transaction in the write-ahead log: a killed process
-leaves complete changes only. Readers and the one writer do not wait for each other. Writers wait
-for each other for the duration of one change.
+A file that is damaged, of another version or of another application stays as it is. One thread uses
+the one connection. Each change is one transaction in the write-ahead log: a killed process leaves
+complete changes only, and readers do not wait for the one writer.
 
-All processes use the machine's clock, which a user may set. So a claim or a reservation is valid
-only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` seconds.
+The processes use the machine's clock, which a user may set. So a lease (claim or reservation) is
+valid only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` seconds.
 """
 
 from __future__ import annotations
@@ -42,8 +40,8 @@ BUSY_PAUSE = 0.01
 _VERSION = int.from_bytes(VERSION, "big")
 
 CLOCK_TOLERANCE = 5.0
-"""Seconds by which the clock may be set back without an effect on claims and reservations. One that
-starts later than this in the future was made before the clock was set back, and has expired."""
+"""Seconds by which the clock may be set back without an effect on leases. One that starts later in
+the future was made before the clock was set back, and has expired."""
 
 MAX_MEMORY = 64 * 2**20
 """The most bytes of a store in memory: some 40,000 files of average size."""
@@ -207,11 +205,10 @@ class SQLiteStore(ThreadedStore):
         return self._connection
 
     def _create_file(self) -> None:
-        """Create the file with mode 0600, unless it exists.
+        """Create the file with mode 0600, unless it exists. SQLite gives those beside it the same.
 
-        SQLite would create it readable for all users. SQLite gives the files beside it the same
-        mode, and opens none of them through a symbolic link. Where other users can write to the
-        folder, a link of theirs would make the crawl write to any file of its own user.
+        SQLite would create it readable for all users, and through a symbolic link: in a folder that
+        others can write to, a link of theirs would make the crawl write to any file of its user.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with suppress(FileExistsError):
@@ -234,9 +231,8 @@ class SQLiteStore(ThreadedStore):
 class MemoryStore(SQLiteStore):
     """One crawler's view of the store ``name`` in the memory of this process, or of a new one.
 
-    The data stays until the process ends, so that spiders which run one after another share it. If
-    it exceeds :data:`MAX_MEMORY`, the entries that were put first are evicted. A call takes some
-    microseconds and uses no thread. ``now`` returns seconds and never goes backward.
+    The data stays until the process ends. If it exceeds :data:`MAX_MEMORY`, the entries that were
+    put first are evicted. A call uses no thread. ``now`` returns seconds and never goes backward.
     """
 
     databases: ClassVar[dict[str, sqlite3.Connection]] = {}
