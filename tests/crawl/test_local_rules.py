@@ -59,6 +59,10 @@ def write(tmp_path: Path) -> Write:
     return settings
 
 
+def rules_of(settings: dict[str, Any]) -> LocalRulesFile:
+    return LocalRulesFile(str(settings["REP_LOCAL_RULES"]))
+
+
 # Disallow
 
 
@@ -224,17 +228,6 @@ async def test_an_exception_keeps_the_visit_time(web: Web, crawl: Crawl, write: 
     assert verdicts == [Reason.LOCAL_RULE, Reason.VISIT_TIME, Reason.RULES]
 
 
-async def test_an_exception_out_of_date_is_not_applied(
-    web: Web, crawl: Crawl, write: Write
-) -> None:
-    site = web.site(PRIVATE)
-    rules = exception(site.root, "/private", until=day(-1)) + exception(
-        site.root, "/private/today", until=day(0)
-    )
-    await crawl(site.urls("/private/1", "/private/2", "/private/today"), write(rules))
-    assert site.page_paths == ["/private/today"]
-
-
 # Sites
 
 
@@ -254,26 +247,29 @@ async def test_an_exception_out_of_date_is_not_applied(
     ],
 )  # fmt: skip
 def test_sites(site: str, found: list[str], missed: list[str], write: Write) -> None:
-    rules = LocalRulesFile(str(write(disallow(site, "/a"))["REP_LOCAL_RULES"]))
+    rules = rules_of(write(disallow(site, "/a")))
     for key in found:
         assert rules.disallowed(key, "/a", 0) is not None, key
     for key in missed:
         assert rules.find(key) is None, key
 
 
-def test_all_tables_that_name_a_site_apply(write: Write) -> None:
+def test_all_tables_that_name_a_site_apply_until_their_date(write: Write) -> None:
     text = (
         disallow("example.com", "/a")
         + disallow("*.example.com", "/b")
-        + disallow("https://example.com", "/c", more=f"until = {day(1)}")
-        + disallow("example.com", "/d")
+        + disallow("https://example.com", "/c", more=f"until = {day(0)}")
+        + disallow("example.com", "/d", more=f"until = {day(-1)}")
+        + exception("example.com", "/e", until=day(0))
+        + exception("example.com", "/f", until=day(-1))
     )
-    rules = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"]))
-    key, now = "https://example.com", time.time()
-    for url in ("/a", "/b", "/c", "/d"):
-        assert rules.disallowed(key, url, now) is not None
-    assert rules.disallowed(key, "/c", now + 3 * 86_400) is None
-    assert not rules.excepts(key, "/a", now)
+    rules, key, now = rules_of(write(text)), "https://example.com", time.time()
+    paths = ("/a", "/b", "/c", "/d", "/e", "/f")
+    disallowed = [path for path in paths if rules.disallowed(key, path, now) is not None]
+    assert disallowed == ["/a", "/b", "/c"]
+    assert [path for path in paths if rules.excepts(key, path, now)] == ["/e"]
+    later = [path for path in paths if rules.disallowed(key, path, now + 86_400) is not None]
+    assert later == ["/a", "/b"]
 
 
 def test_the_other_lines_of_a_table_only_limit_it(write: Write) -> None:
@@ -283,7 +279,7 @@ def test_the_other_lines_of_a_table_only_limit_it(write: Write) -> None:
         "# agreed\n\nAllow: /archive/\nDisallow: /*.zip$",
         "until = 2000-01-01",
     )
-    rules, key = LocalRulesFile(str(write(text)["REP_LOCAL_RULES"])), "https://a.example"
+    rules, key = rules_of(write(text)), "https://a.example"
     verdict = rules.disallowed(key, f"{key}/members/1", 0)
     assert verdict == Verdict(False, Reason.LOCAL_RULE, detail=DETAIL)
     assert str(verdict) == f"local-rule: {DETAIL}"
@@ -291,7 +287,6 @@ def test_the_other_lines_of_a_table_only_limit_it(write: Write) -> None:
         assert rules.disallowed(key, path, 0) is None
     paths = ("/archive/1", "/archive/1.zip", "/a.zip", "/other")
     assert [rules.excepts(key, path, 0) for path in paths] == [True, True, False, False]
-    assert not rules.excepts(key, "/archive/1", time.time()), "out of date"
 
 
 # A file that cannot be used
@@ -383,11 +378,6 @@ class Changer(Visitor):
 
 class CallerAndChanger(Caller, Changer):
     """Changes the file while its calls of ``engine.download_async`` wait."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        await self.change()
 
 
 @pytest.mark.each_loop

@@ -164,23 +164,21 @@ async def test_later_crawls(
         assert [each.headers.get("if-none-match") for each in sent] == [None, '"1"']
 
 
-async def test_with_a_jobdir_a_resumed_crawl_uses_its_policies(
-    web: Web, crawl: Crawl, tmp_path: Path
+@pytest.mark.parametrize(
+    ("setting", "value", "seconds"),
+    [("JOBDIR", "{}", 1000), pytest.param("REP_STORE", "sqlite:///{}/a", 2000, id="shared")],
+)
+async def test_s_maxage_is_for_stores_that_crawls_share(
+    web: Web, crawl: Crawl, tmp_path: Path, setting: str, value: str, seconds: float
 ) -> None:
+    """A resumed crawl uses its own policies."""
     site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
-    settings = {"JOBDIR": str(tmp_path)}
+    settings = {setting: value.format(tmp_path)}
     await crawl(site.urls("/"), settings)
     outcome = await crawl(site.urls("/private/1", "/b"), settings)
     assert site.paths == ["/robots.txt", "/", "/b"]
     (origin,) = outcome.middleware.origins.values()
-    assert origin.expires_at - origin.fetched_at == pytest.approx(1000, abs=1)
-
-
-async def test_s_maxage_applies_with_a_shared_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
-    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
-    outcome = await crawl(site.urls("/"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
-    (origin,) = outcome.middleware.origins.values()
-    assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
+    assert origin.expires_at - origin.fetched_at == pytest.approx(seconds, abs=1)
 
 
 async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
