@@ -1,7 +1,6 @@
 """One download of a robots.txt through Scrapy's engine, limited in time and in size.
 
-The handlers of :data:`HANDLERS` limit and decode its body. :mod:`scrapy_rep.fetch.fetcher` sends
-the requests, and decides what the responses mean.
+The handlers of :data:`HANDLERS` limit and decode its body.
 """
 
 from __future__ import annotations
@@ -56,15 +55,14 @@ VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 _BROWSERS = ("camoufox", "nodriver", "playwright", "puppeteer", "pyppeteer", "selenium", "splash")
 """Prefixes of the meta keys that make a download handler or a middleware use a browser, which wraps
-the file in an HTML page. :mod:`scrapy_rep.protocol.lines` handles one that was wrapped
-nevertheless."""
+the file in an HTML page."""
 
 # The flags of a response that Scrapy did not receive completely.
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 Truncation = Literal["length", "disconnect", "unspecified"]
-"""Why the end of a body is missing (WARC 1.1 §5.13): it is longer than the size limit; the
-connection ended before it; or it cannot be decoded, or another component stopped the download."""
+"""Why the end of a body is missing (WARC 1.1 §5.13): the size limit, the end of the connection, or
+another component, which stopped the download."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,8 +75,7 @@ class Download:
     started: float
     """When the request was given to Scrapy. Once there are headers: when it was sent."""
     record: Callable[[Exchange], object] | None
-    """Called with each response that a download handler receives, also if a component then fails or
-    replaces it."""
+    """Called with each response that a download handler receives."""
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
     reader: BodyReader = field(default_factory=BodyReader)
@@ -128,10 +125,8 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Exchange(NamedTuple):
-    """One request and its response, as the download handler sent and received them.
-
-    This is for the archive of a crawl (REP_ARCHIVE). No other crawl makes such a record.
-    """
+    """One request and its response, as the download handler sent and received them, for an archive
+    (REP_ARCHIVE)."""
 
     url: str
     sent_at: float
@@ -345,7 +340,7 @@ def _set_body(response: Response, body: bytes) -> None:
 # What the errors of a download mean, in words: for the log, the report and the tools
 
 MAX_LENGTH = 300
-"""The number of characters of an error message that are kept and shown."""
+"""The most characters of an error message."""
 
 _WORDS = {
     "the host name cannot be resolved": (
@@ -368,7 +363,7 @@ _TLS = ("OpenSSL", "ssl", "service_identity")
 
 
 def in_words(error: BaseException) -> str:
-    """Return what went wrong, for people. It is printable, and not longer than MAX_LENGTH."""
+    """Return what went wrong, for people, in printable characters, at most MAX_LENGTH."""
     causes = list(_causes(error))
     for each in reversed(causes):  # the first cause says most
         if type(each).__module__.split(".")[0] in _TLS:

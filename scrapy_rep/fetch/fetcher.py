@@ -1,9 +1,7 @@
 """One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
-Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Resource`.
-
 :meth:`Fetcher.fetch` turns every response and every failure into one event for
-:mod:`scrapy_rep.origin`.
+:mod:`scrapy_rep.origin`. Other files of an origin (:class:`~scrapy_rep.origin.Resource`) likewise.
 """
 
 from __future__ import annotations
@@ -73,8 +71,7 @@ NO_ROBOTS_TXT = "not a robots.txt"
 class Fetcher:
     """Fetches the files of the origins of one crawl: their robots.txt, and others like it.
 
-    ``shared`` says whether several crawlers use the copies, through a shared store. ``record`` is
-    called with each request that was sent and its response.
+    ``shared``: several crawlers use the copies. ``record`` is called with each response.
     """
 
     def __init__(
@@ -117,11 +114,10 @@ class Fetcher:
     ) -> FetchResult:
         """Fetch a file, and retry as the settings say.
 
-        ``page`` is the request that needs the file. The fetch uses its proxy and its
-        User-Agent. ``is_wanted`` returns whether a request waits for the file of an origin: else
-        there is no retry. ``may_fetch`` returns whether a URL may be fetched for a page: else a
-        file there is unavailable. ``may_probe`` returns whether pages of an origin have answered,
-        so that a 5xx may stand for a missing file.
+        The fetch uses the proxy and the User-Agent of ``page``, which needs the file. ``is_wanted``
+        returns whether a request waits for the file of an origin: else there is no retry.
+        ``may_fetch`` returns whether a URL may be fetched for a page: else a file there is
+        unavailable. ``may_probe`` returns whether a 5xx may stand for a missing file.
         """
         event = await self._attempt(file, page, may_fetch)
         for retry in range(self._settings.retry_times):
@@ -177,7 +173,7 @@ class Fetcher:
     async def _attempt(
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
-        """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
+        """Make one attempt. Returns a result even after an error that nobody foresaw."""
         try:
             return await self._follow(file, page, may_fetch)
         except Exception as error:
@@ -266,16 +262,13 @@ class Fetcher:
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
-        """Return the meta that sends a request for ``url`` the same way as ``page``.
-
-        Every hop uses the proxy, as in Scrapy's own redirects. A download slot belongs to a host.
-        """
-        keys = {"bindaddress", "download_slot", "proxy"}
+        """Return the meta that sends a request for ``url`` the same way as ``page``."""
+        keys = {"bindaddress", "download_slot", "proxy"}  # for every hop, as in Scrapy's redirects
         if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
             keys.remove("proxy")
         elif "proxy" in page.meta:
             keys.add("_auth_proxy")
-        if urlsplit(page.url).hostname != urlsplit(url).hostname:
+        if urlsplit(page.url).hostname != urlsplit(url).hostname:  # a slot belongs to a host
             keys.remove("download_slot")
         return {key: page.meta[key] for key in keys & page.meta.keys()}
 
@@ -287,17 +280,16 @@ class Fetcher:
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
     ) -> Download:
-        """Send a request, and return its response.
+        """Send a request, and return its response. See :func:`run_within` for its time.
 
-        The download may take ``seconds``. The time that the request waits for its host does not
-        count, up to ``max_wait`` seconds. Raises TimeoutError, and the errors of Scrapy.
+        Raises TimeoutError, and the errors of Scrapy.
         """
-        engine = self._crawler.engine
-        assert engine is not None
 
         def is_waiting() -> bool:
             return request in self._frontier.waiting or self._engine.is_held(request)
 
+        engine = self._crawler.engine
+        assert engine is not None
         permit = await self._fetch_limit.acquire()
         self._count(file, "request_count")
         headers = request.headers

@@ -32,13 +32,12 @@ class RedirectPolicy:
     """Decides about the redirects of one attempt to get a robots.txt."""
 
     _is_unrestricted: bool | None = None
-    """Whether the origin is not on the public web. None until the first redirect."""
+    """Whether the origin is known not to be on the public web. None until the first redirect."""
 
     def refusal(self, response: Download, target: str) -> str | None:
-        """Return why a redirect to ``target`` is refused; None if it is followed.
+        """Return why the redirect of a response to ``target`` is refused; None if it is followed.
 
-        ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
-        fetched. A host name of the target is not resolved: see :meth:`response_refusal`.
+        A host name of the target is not resolved: see :meth:`response_refusal`.
         """
         if self._is_unrestricted is None:
             self._is_unrestricted = _is_private(response)
@@ -51,10 +50,7 @@ class RedirectPolicy:
         return None if address is None or is_public(address) else _refusal(target, str(address))
 
     def response_refusal(self, response: Download) -> str | None:
-        """Return why the response to a redirect is not used; None if it is used.
-
-        The address of the connection decides, if the download handler reports it.
-        """
+        """Return why the address that a response came from is refused; None if it is used."""
         address = response.response.ip_address
         if self._is_unrestricted is not False or response.by_proxy or address is None:
             return None
@@ -109,11 +105,10 @@ def is_public(address: Address) -> bool:
 
 
 def literal_address(host: str) -> Address | None:
-    """Return the IP address that a host stands for; None for a host name.
+    """Return the IP address that a host stands for, in any spelling; None for a host name.
 
-    Recognizes every spelling that a resolver reads as an address, as ``inet_aton`` does: at most
-    four numbers, each decimal, octal (``0177``) or hexadecimal (``0x7f``). ``127.1`` and
-    ``2130706433`` are 127.0.0.1.
+    As ``inet_aton`` reads it: at most four numbers, each decimal, octal (``0177``) or hexadecimal
+    (``0x7f``). ``127.1`` and ``2130706433`` are 127.0.0.1.
     """
     host = _plain(host).partition("%")[0]  # an IPv6 zone
     if ":" in host:
@@ -131,11 +126,6 @@ def plain_address(host: str) -> str | None:
     """Return the usual spelling of the IP address that a host stands for; None for a host name.
 
     An IPv6 address that contains an IPv4 address (RFC 4291 §2.5.5.2) is that address.
-
-    >>> plain_address("0x7f.1")
-    '127.0.0.1'
-    >>> plain_address("[::ffff:127.0.0.1]")
-    '127.0.0.1'
     """
     address = literal_address(host)
     if isinstance(address, IPv6Address):
