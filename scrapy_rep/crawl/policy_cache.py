@@ -510,7 +510,6 @@ class PolicyCache:
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self._fetch_limit.update()
-        self.fetcher.disconnect_idle()
         self.evict()
         if self._engine.is_closing:
             if self._closing:  # a response that has just arrived had its time

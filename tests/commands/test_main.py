@@ -126,7 +126,7 @@ FILE = ("--robots", "robots.txt")
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
         (["export", "sqlite:///none.txt"], "there is no store at none.txt"),
-        (["export", "memory://x"], "it ends with the process that has it"),
+        (["export", "memory://x"], "only SQLite and Redis can be exported"),
         (["export", "package.Store"], "only SQLite and Redis can be exported"),
         (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),

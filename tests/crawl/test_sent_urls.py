@@ -113,7 +113,9 @@ async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: s
         verbatim = {"verbatim_url": True, **meta}
         asked = [Request(server.url(path), meta=meta, dont_filter=True) for path in PATHS + OPEN]
         if HAS_VERBATIM_URL:
-            asked += (Request(server.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM)
+            asked += (
+                Request(server.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM
+            )
         return asked
 
     outcome = await crawl(requests(), settings)

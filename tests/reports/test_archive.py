@@ -42,7 +42,6 @@ EXCHANGE = Exchange(
     status=200,
     response_fields=((b"Content-Type", b"text/plain"),),
     body=RULES,
-    protocol="HTTP/1.1",
     ip_address=ip_address("2001:db8::1"),
     file=RULES,
     origin="https://b.example",
