@@ -253,9 +253,7 @@ class Fetcher:
         copy = file.copy
         if copy is not None and url == copy.url:
             for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
-                if is_validator(
-                    value
-                ):  # the copy may come from a store, which may contain anything
+                if is_validator(value):  # the copy may come from any store
                     request.headers[name] = str(value).encode("latin-1")
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
             request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
