@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -162,18 +163,12 @@ async def test_a_host_with_a_port_is_asked_with_http_after_https(web: Web, cli: 
     assert done.code == 1
 
 
-def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
-    async def work() -> None:
-        raise AssertionError
-
+async def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
     session = object.__new__(session_module.Session)
-    session._call = lambda _, coroutine: coroutine.close()
-    session._ended = Future()
+    session._loop, session._ended = asyncio.get_running_loop(), Future()
     session._ended.set_result(None)
-    coroutine = work()
     with pytest.raises(CommandError, match="Scrapy ended before the tool did"):
-        list(session.results([coroutine]))
-    coroutine.close()
+        list(session.results([asyncio.sleep(0)]))
 
 
 async def test_policies_that_close_early(web: Web, cli: Cli) -> None:
