@@ -168,15 +168,14 @@ def opened(settings: ScrapySettings) -> Iterator[Session]:
     ended: Future[None] = Future()
 
     def run() -> None:
+        error: BaseException = RuntimeError("Scrapy ended at its start")
         try:
-            process = AsyncCrawlerProcess(session_settings(settings))
-            crawl = process.crawl(SessionSpider, made=made, ended=ended)
-            crawl.add_done_callback(lambda task: _fail(made, task.exception()))
-            process.start(install_signal_handlers=False)
-        except BaseException as error:  # of what the settings name
-            _fail(made, error)
+            run_crawl(session_settings(settings), made=made, ended=ended)
+        except BaseException as raised:  # of what the settings name
+            error = raised
         ended.set_result(None)
-        _fail(made, RuntimeError("Scrapy ended at its start"))
+        if not made.done():  # later errors come from what a tool calls
+            made.set_exception(error)
 
     thread = Thread(target=run, name="scrapy", daemon=True)
     thread.start()
@@ -197,6 +196,14 @@ def opened(settings: ScrapySettings) -> Iterator[Session]:
         thread.join(END_TIMEOUT)
 
 
+def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:
+    """Run Scrapy with the spider of a session, until it ends."""
+    process = AsyncCrawlerProcess(settings)
+    crawl = process.crawl(SessionSpider, **arguments)
+    process.start(install_signal_handlers=False)
+    crawl.result()
+
+
 def session_settings(settings: ScrapySettings) -> ScrapySettings:
     """Return the settings of a project as a session uses them."""
     settings = settings.copy()
@@ -212,9 +219,3 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
 
 def _ended_early() -> CommandError:
     return NoAnswerError("Scrapy ended before the tool did")
-
-
-def _fail(made: Future[Session], error: BaseException | None) -> None:
-    """Report an error of Scrapy's start. Later ones come from what a tool calls."""
-    if error is not None and not made.done():
-        made.set_exception(error)
