@@ -119,13 +119,19 @@ class Context:
     def __init__(
         self, project: ScrapySettings | None, *, as_json: bool, given: Sequence[str]
     ) -> None:
+        from scrapy.utils.project import get_project_settings
+
         from ..exceptions import SettingError
         from ..settings import Settings, unknown_names
 
         self.as_json = as_json
         """Whether the output is JSON Lines."""
         self._repeated: Counter[str] = Counter()
-        self.scrapy_settings = _project_settings() if project is None else project
+        try:
+            self.scrapy_settings = get_project_settings() if project is None else project
+        except Exception as error:  # of the project's own code
+            text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
+            raise CommandError(text) from None
         for each in given:
             name, equals, value = each.partition("=")
             if not (name and equals):
@@ -353,14 +359,3 @@ def schema(records: Sequence[type]) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of some records."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {**dialect, **msgspec.json.schema(functools.reduce(operator.or_, records))}
-
-
-def _project_settings() -> ScrapySettings:
-    from scrapy.utils.project import get_project_settings
-
-    try:
-        return get_project_settings()
-    except Exception as error:  # of the project's own code
-        raise CommandError(
-            f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
-        ) from None

@@ -43,6 +43,9 @@ to thousands of tokens in as many combinations."""
 MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
 
+OTHERS = "all other crawlers (*)"
+"""The name of the group for ``*``."""
+
 
 class RankedRule(Rule, kw_only=True):
     """A rule. ``length``: the bytes that precedence compares; ``normalized``: the pattern in the
@@ -185,7 +188,11 @@ def why_no_rules(access: Access) -> str:
 
 
 def _group(group: Any) -> Renderables:
-    yield Text(_heading(group), style="bold")
+    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
+    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
+    is_everyone = group.tokens == [WILDCARD_AGENT]
+    names = [OTHERS] if is_everyone else shown(group.tokens, MAX_TOKENS)
+    yield Text(", ".join(names) + about, style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")
         made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
@@ -209,11 +216,3 @@ def _statements(stated: Group | Show) -> Renderables:
     rows = (listed(name, values, MAX_VALUES) for name, values in stated.statements.items())
     if stated.statements:
         yield named_values(chain.from_iterable(rows))
-
-
-def _heading(group: Group) -> str:
-    if group.tokens == [WILDCARD_AGENT]:
-        return "all other crawlers (*)"
-    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
-    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
-    return ", ".join(shown(group.tokens, MAX_TOKENS)) + about

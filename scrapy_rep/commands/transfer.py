@@ -88,7 +88,8 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 if line is None:
                     raise ValueError("it is too long")
                 key, entry = from_line(line)
-                if not _is_key(key):
+                origin = origin_of(key)
+                if origin is None or not (key == origin or key.startswith(f"{origin}/")):
                     raise ValueError("its origin is not valid")
                 counts[store.add(key, entry, replace=replace)] += 1
             except ValueError as error:
@@ -120,12 +121,6 @@ def _writable(name: str) -> Any:
     if name == STANDARD_INPUT:
         return nullcontext(sys.stdout.buffer)
     return gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb")
-
-
-def _is_key(key: str) -> bool:
-    """Return whether a text can be the key of an entry: an origin, or a URL of one."""
-    origin = origin_of(key)
-    return origin is not None and (key == origin or key.startswith(f"{origin}/"))
 
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
