@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -158,7 +158,8 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
         monkeypatch.setattr(session_module, "run_crawl", run_crawl)
         project = Settings({"USER_AGENT": "testbot/1.0 (+https://example.com)"})
         project.setdict(settings or {}, priority="project")
-        done = await asyncio.to_thread(run, *arguments, settings=project)
+        with ThreadPoolExecutor(1) as thread:  # a new one, as coverage needs it
+            done = await asyncio.wrap_future(thread.submit(run, *arguments, settings=project))
         await asyncio.gather(*map(asyncio.wrap_future, crawls), return_exceptions=True)
         return done
 
