@@ -57,6 +57,8 @@ _Statements: TypeAlias = "Mapping[object, str]"
     "The order of groups and rules, comments and spelling make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
+    found="the files say different things",
+    unknown="a site is unreachable",
     records=(Diff,),
 )
 @click.argument("old", metavar="OLD")

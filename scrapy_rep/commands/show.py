@@ -80,6 +80,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     "rules in the order in which they win, delays, sitemaps, usage and licenses.",
     ("show example.com", "the robots.txt of a site"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
+    unknown="the robots.txt is unreachable",
     records=(Show,),
 )
 @click.argument("robots", metavar="ROBOTS")

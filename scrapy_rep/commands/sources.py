@@ -305,7 +305,6 @@ FORMATS = ("lines", "jsonl", "sitemap")
 MAX_LINE = 1 << 20
 """Characters of a line, or of a URL in a sitemap. A longer one is cut."""
 
-GZIP = b"\x1f\x8b"
 _HEAD = 1 << 12
 
 
@@ -339,7 +338,7 @@ def opened(name: str) -> AbstractContextManager[Any]:
 
 def decompressed(stream: Any) -> Any:
     """Return a stream of the bytes before gzip."""
-    if stream.peek(2)[:2] == GZIP:
+    if stream.peek(2)[:2] == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     return stream
 

@@ -77,6 +77,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
     ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
+    unknown="a part of the input cannot be read",
     records=[Survey],
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")

@@ -44,6 +44,7 @@ _TEXTS = {
     ("export sqlite:///store.sqlite policies.jsonl", "a SQLite store to a file"),
     ("export redis://localhost/0 policies.jsonl.gz", "a Redis store to a compressed file"),
     ("export sqlite:///a.sqlite | scrapy-rep import redis://b/0", "from a store to another"),
+    unknown="an entry cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
@@ -71,6 +72,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
+    unknown="a line cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")

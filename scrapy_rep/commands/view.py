@@ -56,7 +56,6 @@ MAX_STATEMENTS, MAX_LINKS, MAX_UNREAD = 200, 2000, 50
 MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
 """Lines, and links and directives, that are shown as text. JSON has more."""
 
-_META = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
 _WITHOUT_REMARK = ("all", "index", "follow", "license")
 """Rules that a crawler loses nothing by not seeing."""
 
@@ -153,6 +152,8 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
+    found="the page is disallowed, or has a contradiction",
+    unknown="the page or its robots.txt could not be fetched",
     records=(View,),
 )
 @click.argument("url", metavar="URL")
@@ -191,8 +192,9 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
 
 
 def _download(session: Session, record: View) -> Response | None:
+    meta = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
     try:
-        return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
+        return session.download(Request(record.url, meta=meta, dont_filter=True))
     except IgnoreRequest as error:  # also if the robots.txt disallows the page for your crawler
         record.failure = str(error)[:MAX_LENGTH] or "a middleware dropped the request"
     except Exception as error:  # of any download handler

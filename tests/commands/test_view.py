@@ -179,7 +179,7 @@ async def test_redirects_that_lead_nowhere(web: Web, cli: Cli) -> None:
 
 
 async def test_pages_that_fail(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(view_module._META, "download_maxsize", 100)
+    monkeypatch.setattr(view_module, "MAX_PAGE", 100)
 
     async def reset(received: Any, reader: Any, writer: Any) -> None:
         writer.transport.abort()
