@@ -266,13 +266,11 @@ def read_content(response: Response, page: Page) -> None:
     root = selector.root
     if not hasattr(root, "iter"):  # an empty page
         return
-    title = next(root.iter("title"), None)
-    page.title = None if title is None else _words(title.text) or None
+    page.title = _words(root.findtext(".//title")) or None
     unread = (
         _words(element.get("value"))
-        for element in root.iter("meta")
+        for element in root.xpath("//meta[@value][not(@content)]")
         if (element.get("name") or "").strip().lower() == "robots"
-        and "content" not in element.attrib
     )
     page.unread = list(islice(filter(None, unread), MAX_UNREAD))
     found: dict[tuple[str, str], Link] = {}
