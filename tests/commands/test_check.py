@@ -15,6 +15,8 @@ def check(run: Run, *arguments: str, agent: str = "mybot") -> Done:
 
 
 CLOSED = "User-agent: *\nDisallow: /"
+INDEX = "User-agent: *\nAllow: /d/index.html\n"
+GOOGLEBOT = "User-agent: Googlebot\nDisallow: /a"
 
 
 def test_one_url_is_explained(run: Run) -> None:
@@ -57,21 +59,9 @@ def test_several_answers_are_lines(run: Run) -> None:
         ("mybot", "User-agent: mybot\nDisallow: /a", "/", 0, "no rule matches"),
         ("mybot", CLOSED, "/robots.txt", 0, "no rule for this crawler"),
         ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches"),
-        (
-            "mybot",
-            "User-agent: *\nAllow: /d/index.html\nDisallow: /d",
-            "/d/",
-            0,
-            "is the longest rule that matches",
-        ),
+        ("mybot", f"{INDEX}Disallow: /d", "/d/", 0, "is the longest rule that matches"),
         ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
-        (
-            "Googlebot-Image",
-            "User-agent: Googlebot\nDisallow: /a",
-            "/a",
-            1,
-            "Googlebot-Image, by the group for googlebot",
-        ),
+        ("Googlebot-Image", GOOGLEBOT, "/a", 1, "Googlebot-Image, by the group for googlebot"),
     ],
 )
 def test_reasons(run: Run, agent: str, text: str, url: str, code: int, why: str) -> None:

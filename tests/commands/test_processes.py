@@ -86,12 +86,6 @@ def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
     assert written <= {"store", "__pycache__"}
 
 
-def test_scrapy_robots_refuses_unknown_options() -> None:
-    done = tool("check", "--nothing", "/", python=SCRAPY)
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("scrapy robots: No such option '--nothing'")
-
-
 def test_scrapy_version_loads_only_the_command_itself() -> None:
     code = (
         "import sys\nfrom scrapy.cmdline import execute\n"
