@@ -134,7 +134,10 @@ class Context:
             return file.read(MAX_BODY)
 
     def session(self, *, reads_tdm_files: bool = False) -> AbstractContextManager[Session]:
-        """Start Scrapy. A TDM file is fetched together with the robots.txt of its site."""
+        """Start Scrapy, and return a session that ends it.
+
+        With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
+        """
         from . import session  # only what needs the network starts Scrapy
 
         settings = self.scrapy_settings.copy()

@@ -233,8 +233,13 @@ def _context(text: bytes, line: int) -> list[str]:
 
 # Texts
 
-OTHER_REASONS = {"invalid-url": "this is not a URL", "unknown": "its robots.txt was not fetched"}
-"""The reasons that no verdict has."""
+_TEXTS = {
+    **REASONS,
+    Reason.RULES: NO_MATCH,
+    # The reasons that no verdict has.
+    "invalid-url": "this is not a URL",
+    "unknown": "its robots.txt was not fetched",
+}
 
 
 def reason_text(answer: Answer) -> str:
@@ -245,8 +250,7 @@ def reason_text(answer: Answer) -> str:
         return ", ".join(filter(None, parts))
     if answer.reason == Reason.NO_RULES and detail:
         return detail
-    text = NO_MATCH if answer.reason == Reason.RULES else REASONS.get(answer.reason)
-    text = text or OTHER_REASONS[answer.reason]
+    text = _TEXTS[answer.reason]
     return f"{text}: {detail}" if detail else text
 
 

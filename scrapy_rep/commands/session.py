@@ -27,7 +27,6 @@ from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
 from ..protocol.paths import robots_txt_url
-from ..protocol.tdmrep import TdmRule
 from .context import CommandError, NoAnswerError
 from .sources import Policy, access_of
 
@@ -76,7 +75,7 @@ class Session:
         self._crawler = crawler
         self._ended = ended
         self._loop = asyncio.get_running_loop()
-        self._middleware: RobotsTxtMiddleware = middleware
+        self.middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}
         self._cache.bodies = self._bodies
@@ -114,10 +113,6 @@ class Session:
                 raise _ended_early()
             pending -= 1
             yield future.result()
-
-    def tdm_rule(self, response: Response) -> TdmRule | None:
-        """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
-        return self._middleware.tdm_rule(response)
 
     def stop(self) -> None:
         """End the session. What is being downloaded is given up."""
