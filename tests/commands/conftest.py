@@ -168,14 +168,12 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
 
 def tool(
     *arguments: str,
-    cwd: Path | str = ".",
     python: tuple[str, ...] = ("-m", "scrapy_rep.commands.main"),
     **environment: str,
 ) -> Done:
     """Run a tool, or other Python code, in a process of its own."""
     done = subprocess.run(
         [sys.executable, *python, *arguments],
-        cwd=cwd,
         env=environment_of(**environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,
