@@ -1,7 +1,4 @@
-"""The crawlers that ``-a`` names: the well-known ones in ``crawlers.toml``, and any other.
-
-``crawlers`` lists the well-known ones. A crawl imports none of this.
-"""
+"""The crawlers that ``-a`` names: the well-known ones, which ``crawlers`` lists, and any other."""
 
 from __future__ import annotations
 
@@ -61,11 +58,7 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
 
     @property
     def groups(self) -> str:
-        """The groups that apply, the first that the file has.
-
-        >>> crawlers_of("Applebot")[0].groups
-        'Applebot, Googlebot, *'
-        """
+        """The groups that apply, the first that the file has: ``Applebot, Googlebot, *``."""
         return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
 
     @property
@@ -183,13 +176,6 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
 
     It is the name of a crawler, a User-Agent header with its token, or a purpose, which stands for
     all crawlers with that purpose. The case does not matter.
-
-    >>> [crawler.name for crawler in crawlers_of("GPTBOT")]
-    ['GPTBot']
-    >>> "CCBot" in [crawler.name for crawler in crawlers_of("archive")]
-    True
-    >>> crawlers_of("mybot")
-    ()
     """
     name = value.strip().lower()
     crawlers = well_known_crawlers()

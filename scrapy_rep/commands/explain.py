@@ -206,11 +206,7 @@ def line_text(line: bytes) -> str:
 
 
 def stated_text(values: Mapping[str, bool | str]) -> str:
-    """Return statements about use as text.
-
-    >>> stated_text({"ai-train": False, "use": "reference"})
-    'ai-train=no, use=reference'
-    """
+    """Return statements about use as text, such as ``ai-train=no, use=reference``."""
     words = {True: "yes", False: "no"}
     parts = (
         f"{key}={value if isinstance(value, str) else words[value]}"

@@ -248,12 +248,7 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
-    """Return the part of a line around a place, escaped, and a line with carets under the place.
-
-    >>> print("\\n".join(excerpt("Dissallow: /private", 1, 10)))
-    Dissallow: /private
-    ^^^^^^^^^
-    """
+    """Return the part of a line around a place, escaped, and a line with carets under the place."""
     column, end_column = column - 1, end_column - 1
     first = max(0, column - _MAX_BEFORE)
     places = ((first, column), (column, end_column), (end_column, None))
