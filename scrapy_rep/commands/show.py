@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 import click
-import msgspec
 from msgspec import Struct
 from rich.text import Text
 
@@ -111,32 +110,27 @@ def record_of(policy: Policy) -> Show:
 
 def _merged(text: bytes, records: Records) -> list[Group]:
     """Return the groups of a file. Crawlers for which the same lines hold are together."""
-    found: dict[tuple[object, bytes], Group] = {}
+    found: dict[object, Group] = {}
     line_of = line_numbers(text)
     left = MAX_RULES
     for token, spans in groups(text, strict=False).items():
-        group = _group_of(records, token.decode("ascii"))
-        names, group.tokens = group.tokens, []
-        same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
-        same.tokens += names
-        if same is not group:
-            continue
-        written = GroupText(text, spans, LENIENT)
-        ranked = rank(written.rules(), strict=False)
-        group.rules_left_out = len(ranked[left:])
-        for length, _, position, pattern in ranked[:left]:
-            allow, value, _ = written.rule_at(position)
-            rule = ProtocolRule.of(value, line_of(position), allow=allow)
-            group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
-        left -= len(group.rules)
+        values = records.of(token)
+        pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
+        statements = _stated({"Pace": [pace]}, _usage(values, records.file))
+        key = tuple(spans), repr(statements)
+        group = found.get(key)
+        if group is None:
+            group = found[key] = Group(tokens=[], statements=statements)
+            written = GroupText(text, spans, LENIENT)
+            ranked = rank(written.rules(), strict=False)
+            group.rules_left_out = len(ranked[left:])
+            for length, _, position, pattern in ranked[:left]:
+                allow, value, _ = written.rule_at(position)
+                rule = ProtocolRule.of(value, line_of(position), allow=allow)
+                group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
+            left -= len(group.rules)
+        group.tokens.append(token.decode("ascii"))
     return list(found.values())
-
-
-def _group_of(records: Records, token: str) -> Group:
-    """Return the group of a product token, without its rules."""
-    values = records.of(token.encode())
-    pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
-    return Group(tokens=[token], statements=_stated({"Pace": [pace]}, _usage(values, records.file)))
 
 
 def _stated(*parts: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
