@@ -1,9 +1,7 @@
 """``survey``: the state of robots.txt over many sites.
 
 The inputs are read as streams, the sites of a list are fetched by a session, and the figures are
-queries over one row for each site (:mod:`scrapy_rep.reports.survey`). Each part of a large input
-can be counted by a process or a machine of its own: their rows are an input, too. No file of an
-input is written, and names are only shown.
+queries over one row for each site (:mod:`scrapy_rep.reports.survey`).
 """
 
 from __future__ import annotations
@@ -77,6 +75,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
     ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
+    unknown="a part of the input cannot be read",
     records=[Survey],
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
