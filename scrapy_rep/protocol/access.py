@@ -86,7 +86,7 @@ _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challen
 
 
 def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
-    """Return whether a body or this header has the marks of a challenge: Cloudflare's or Anubis'."""
+    """Return whether this header or a body has the marks of Cloudflare's or Anubis' challenge."""
     is_cloudflare = (cf_mitigated or "").strip().lower() == "challenge"
     return is_cloudflare or (body is not None and _ANUBIS.search(body) is not None)
 
