@@ -156,16 +156,14 @@ def test_every_rule_that_matches_is_listed_and_the_best_is_first(robots: RobotsT
 @pytest.mark.parametrize(
     ("rules", "path", "lines"),
     [
-        ("Disallow: /a\nAllow: /a", "/a", [3, 2]),
-        ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
+        ("Disallow: /a\nAllow: /a", "/a", [3, 2]), ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
         ("Disallow: /a%20b\nAllow: /a b\nDisallow: /a%20*", "/a%20b", [3, 2, 4]),
         ("Disallow: /a%20b\nDisallow: /a b", "/a%20b", [2, 3]),
         ("Disallow: /\nAllow: /b/index.html", "/b/", [3, 2]),
         ("Allow: /*/index.html", "/b/index.html/", [2]),  # as itself, and as its directory
-        ("Disallow: /x?u=/a", "/x?u=%2Fa", [2]),
-        ("Disallow:\nDisallow: a\nDisallow: /b", "/a", []),
+        ("Disallow: /x?u=/a", "/x?u=%2Fa", [2]), ("Disallow:\nDisallow: a\nDisallow: /b", "/a", []),
     ],
-)
+)  # fmt: skip
 def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) -> None:
     robots = RobotsTxt.parse(f"User-agent: *\n{rules}".encode())
     found = robots.matches(path, "mybot")

@@ -89,14 +89,12 @@ def test_a_challenge_is_a_page_with_its_marks(html: bytes) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "reason"),
     [
-        (200, ANUBIS, Reason.CHALLENGE),
-        (401, b"", Reason.REFUSED),
-        (403, b"<html>", Reason.REFUSED),
-        (403, ANUBIS, Reason.CHALLENGE),
+        (200, ANUBIS, Reason.CHALLENGE), (401, b"", Reason.REFUSED),
+        (403, b"<html>", Reason.REFUSED), (403, ANUBIS, Reason.CHALLENGE),
         (403, b"<script src='/.within.website/x/cmd/anubis/main.js'>", Reason.CHALLENGE),
         (404, ANUBIS, Reason.UNAVAILABLE),
     ],
-)
+)  # fmt: skip
 def test_everything_is_allowed_whatever_is_there_instead(
     status: int, body: bytes, reason: Reason
 ) -> None:

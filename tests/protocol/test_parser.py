@@ -28,12 +28,10 @@ from .answers import allowed
         (b"foo: bar: baz", (b"foo", b"bar: baz"), "as strict"),
         (b": /a", (b"", b"/a"), "as strict"),
         (b"Disallow /a", None, (b"disallow", b"/a")),  # exactly two words
-        (b"Disallow /a /b", None, None),
-        (b"Disallow", None, None),
-        (b"# Disallow: /a", None, None),
+        (b"Disallow /a /b", None, None), (b"Disallow", None, None), (b"# Disallow: /a", None, None),
         (b"", None, None),
     ],
-)
+)  # fmt: skip
 def test_a_line_is_a_record_or_none(
     line: bytes, strict: tuple[bytes, bytes] | None, lenient: tuple[bytes, bytes] | str | None
 ) -> None:
@@ -139,14 +137,13 @@ def test_google_typos_of_user_agent(line: str) -> None:
         ("user-agent: MJ13bot\ndisallow: /", "mj12bot", True),
         ("user-agent: mj\ndisallow: /", "mj12bot", True),
         ("user-agent: MJ12bot\ndisallow: /", "mj", False),
-        ("user-agent: бот\ndisallow: /", "бот", True),
-        ("user-agent:\ndisallow: /", "", True),
+        ("user-agent: бот\ndisallow: /", "бот", True), ("user-agent:\ndisallow: /", "", True),
         ("user-agent: *\nallow: /\nuser-agent:\ndisallow: /", "mybot", True),
         ("disallow: /", "mybot", True),
         ("user-agent: *\ndisallow: /\nuser-agent: mybot\ndisallow:", "mybot", True),
         ("user-agent: *\ndisallow: /\nuser-agent: mybot", "mybot", True),
         ("user-agent: *\ndisallow: /", "*", False),
     ],
-)
+)  # fmt: skip
 def test_groups_and_tokens(robots_txt: str, agent: str, expected: bool) -> None:
     assert allowed(robots_txt, "/", agent) is expected

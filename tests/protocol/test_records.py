@@ -188,15 +188,11 @@ Disallow:
 @pytest.mark.parametrize(
     ("url", "agent", "stated"),
     [
-        ("/", "a", {"train-ai": False, "search": True}),
-        ("/private", "a", {}),
-        ("/open", "a", {"train-ai": False, "search": False}),
-        ("/open/a.txt", "a", {}),
-        ("/bad", "a", {}),
-        ("/x?u=%2Fa", "a", {"search": True}),
-        ("/", "none", {}),
+        ("/", "a", {"train-ai": False, "search": True}), ("/private", "a", {}),
+        ("/open", "a", {"train-ai": False, "search": False}), ("/open/a.txt", "a", {}),
+        ("/bad", "a", {}), ("/x?u=%2Fa", "a", {"search": True}), ("/", "none", {}),
     ],
-)
+)  # fmt: skip
 def test_content_usage_of_the_longest_path(url: str, agent: str, stated: dict[str, bool]) -> None:
     assert RobotsTxt.parse(USAGE).content_usage(url, agent) == stated
 
@@ -287,15 +283,13 @@ def pacing_of(*lines: str) -> Pacing | None:
 @pytest.mark.parametrize(
     ("lines", "hour", "seconds"),
     [
-        (["Crawl-delay: 2"], 0, 2),
-        (["Request-rate: 1/10"], 0, 10),
+        (["Crawl-delay: 2"], 0, 2), (["Request-rate: 1/10"], 0, 10),
         (["Crawl-delay: 2", "Request-rate: 1/10"], 0, 10),  # the slower holds
         (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 7, 10),
         (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 9, 3),
-        (["Request-rate: 1/10 0600-0845"], 9, 0),
-        (["Visit-time: 0600-0845"], 0, 0),
+        (["Request-rate: 1/10 0600-0845"], 9, 0), (["Visit-time: 0600-0845"], 0, 0),
     ],
-)
+)  # fmt: skip
 def test_the_seconds_between_two_requests(lines: list[str], hour: int, seconds: float) -> None:
     pacing = pacing_of(*lines)
     assert pacing is not None
@@ -419,7 +413,7 @@ def test_yandex_examples(records: str, url: str, expected: str) -> None:
         ("User-agent: other\nClean-param: a\nUser-agent: *\nDisallow:", "/x?a", "/x"),  # for all
         ("", "/x?a=1", "/x?a=1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_removed(records: str, url: str, expected: str) -> None:
     assert canonicalize(records, SITE + url) == SITE + expected
 

@@ -85,11 +85,10 @@ def test_tdmrep_examples(file: bytes, path: str, expected: tuple[bool, str | Non
         ("/this/*/then", "/this/path/then/that", True),
         ("/%7Euser/", "/~user/", True),  # an unreserved character is decoded
         ("/a%2Fb", "/a/b", False),  # a reserved one is not
-        ("/ツ", "/%E3%83%84", True),
-        ("*.jpg$", "/a/cat.jpg", True),
+        ("/ツ", "/%E3%83%84", True), ("*.jpg$", "/a/cat.jpg", True),
         ("/a?b=https://c", "/a?b=https%3A%2F%2Fc", True),  # RFC 9309, figure 4
     ],
-)
+)  # fmt: skip
 def test_tdmrep_locations_are_patterns_of_a_robots_txt(
     location: str, path: str, matches: bool
 ) -> None:
@@ -119,21 +118,14 @@ def test_tdmrep_the_most_specific_match_is_the_first_in_sequence(
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        ("1", True),
-        ("0", False),
+        ("1", True), ("0", False),
         ("1.0", True),  # the same number in JSON
         ('"1"', True),  # as in a header
-        ('"0"', False),
-        ("true", None),
-        ("null", None),
-        ("2", None),
-        ("0.5", None),
-        ("NaN", None),
+        ('"0"', False), ("true", None), ("null", None), ("2", None), ("0.5", None), ("NaN", None),
         ("1" * 5000, None),  # more digits than int() reads
-        ("[1]", None),
-        ('{"1": 1}', None),
+        ("[1]", None), ('{"1": 1}', None),
     ],
-)
+)  # fmt: skip
 def test_only_0_and_1_count(written: str, expected: bool | None) -> None:
     file = TdmRep.parse(b'[{"location": "/", "tdm-reservation": %b}]' % written.encode())
     assert reservation(file, "/") is expected
@@ -145,18 +137,13 @@ def test_only_0_and_1_count(written: str, expected: bool | None) -> None:
     [
         (POLICY, POLICY),
         ("/policy.html", "/policy.html"),  # as the site wrote it
-        (f" {POLICY}\n", POLICY),
-        ("https://provider.com/é", "https://provider.com/é"),
-        ("x" * 8000, "x" * 8000),
-        ("x" * 8001, None),
-        ("", None),
-        ("https://provider.com/\0", None),
+        (f" {POLICY}\n", POLICY), ("https://provider.com/é", "https://provider.com/é"),
+        ("x" * 8000, "x" * 8000), ("x" * 8001, None), ("", None), ("https://provider.com/\0", None),
         ("https://provider.com/\x1b[31m", None),
         ("https://provider.com/\ud800", None),  # UTF-8 cannot encode it
-        (1, None),
-        (None, None),
+        (1, None), (None, None),
     ],
-)
+)  # fmt: skip
 def test_policies(policy: object, expected: str | None) -> None:
     found = of(rule(tdm_policy=policy)).rule(SITE)
     assert found == TdmRule("/", True, expected)
