@@ -113,16 +113,3 @@ def test_other_types_are_refused(value: object) -> None:
         product_tokens(value)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not "):
         product_tokens([value])  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize(
-    ("value", "tokens"),
-    [
-        (b"*", [b"*"]), (b"* x", [b"*"]), (b"*x", []), (b"", []), (b"Foo", [b"foo"]),
-        (b"Foo/1", [b"foo"]), (b"foo bar", [b"foo"]), (b"MJ12bot/1", [b"mj", b"mj12bot"]),
-        (b"80legs", [b"80legs"]), (b"\xd0\xb1", []), (b"a\xd0", [b"a"]), (b"a_b-C*", [b"a_b-c"]),
-        (b"/a", []),
-    ],
-)  # fmt: skip
-def test_line_tokens(value: bytes, tokens: list[bytes]) -> None:
-    assert tokens_of_line(value) == tokens
