@@ -3,11 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep import Reason, Verdict
-from scrapy_rep.protocol.local_rules import (
-    LocalRule,
-    LocalRules,
-    parse_local_rules,
-)
+from scrapy_rep.protocol.local_rules import LocalRule, LocalRules, parse_local_rules
 
 MEMBERS = parse_local_rules("Disallow: /members/\nAllow: /members/$\n", allow=False)
 ARCHIVE = parse_local_rules("# by contract\n\nAllow: /archive/\nDisallow: /*.zip$", allow=True)
@@ -18,35 +14,23 @@ RULES = LocalRules(
 
 
 @pytest.mark.parametrize(
-    ("url", "allowed"),
+    ("url", "is_disallowed", "is_excepted"),
     [
-        ("https://example.com/members/1", False),
-        ("/members/", None),  # the Allow line of the same rule
-        ("/other", None),
-        ("/robots.txt", None),
+        ("https://example.com/members/1", True, False),
+        ("/members/", False, False),  # the Allow line of the same rule
+        ("/archive/1", False, True), ("/archive/1.zip", False, True), ("/a.zip", False, False),
+        ("/other", False, False), ("/robots.txt", False, False),
     ],
-)
-def test_a_disallow_decides_for_what_it_matches(url: str, allowed: bool | None) -> None:
-    expected = None
-    if allowed is not None:
-        expected = Verdict(allowed, Reason.LOCAL_RULE, detail="by mail (owner)")
-    assert RULES.disallowed(url, 0) == expected
-
-
-@pytest.mark.parametrize(
-    ("url", "is_excepted"),
-    [("/archive/1", True), ("/archive/1.zip", True), ("/a.zip", False), ("/other", False)],
-)
-def test_an_exception_allows_what_it_matches(url: str, is_excepted: bool) -> None:
-    verdict = RULES.excepted(url, 99)
-    assert verdict == (
-        Verdict(True, Reason.LOCAL_RULE, detail="by contract (owner)") if is_excepted else None
-    )
+)  # fmt: skip
+def test_a_rule_decides_for_what_it_matches(
+    url: str, is_disallowed: bool, is_excepted: bool
+) -> None:
+    disallowed = Verdict(False, Reason.LOCAL_RULE, detail="by mail (owner)")
+    excepted = Verdict(True, Reason.LOCAL_RULE, detail="by contract (owner)")
+    assert RULES.disallowed(url, 0) == (disallowed if is_disallowed else None)
+    assert RULES.excepted(url, 99) == (excepted if is_excepted else None)
     assert RULES.excepted(url, 100) is None  # out of date
-
-
-def test_the_log_names_the_reason_and_who_gave_it() -> None:
-    assert str(RULES.disallowed("/members/1", 0)) == "local-rule: by mail (owner)"
+    assert str(disallowed) == "local-rule: by mail (owner)"
 
 
 @pytest.mark.parametrize(

@@ -264,19 +264,14 @@ def test_the_verdict_names_the_path_that_is_disallowed() -> None:
     robots = RobotsTxt(b"User-agent: *\nDisallow: /private$\nDisallow: /b;")
 
     def verdict_of(url: str) -> Verdict:
-        return robots.verdict(url, "mybot")
+        local = Verdict(False, Reason.LOCAL_RULE, detail="the owner says so")
+        return local if url == "/a" else robots.verdict(url, "mybot")
 
-    rule = Rule(False, "/private$", 2)
     verdict = verdict_as_sent(verdict_of, "http://h/private;")
-    assert verdict == (False, Reason.RULES, rule, "*", "a download handler may send /private")
-    assert str(verdict) == (
-        "line 2, Disallow: /private$, for *, a download handler may send /private"
-    )
+    detail = "a download handler may send /private"
+    assert verdict == (False, Reason.RULES, Rule(False, "/private$", 2), "*", detail)
+    assert str(verdict) == f"line 2, Disallow: /private$, for *, {detail}"
     assert verdict_as_sent(verdict_of, "http://h/private").detail is None
     assert verdict_as_sent(verdict_of, "http://h/b;").detail is None
     assert verdict_as_sent(verdict_of, "http://h/c;").allowed
-    local = Verdict(False, Reason.LOCAL_RULE, detail="the owner says so")
-    assert (
-        verdict_as_sent(lambda url: local if url == "/a" else Verdict(True, Reason.RULES), "/a;")
-        == local
-    )
+    assert verdict_as_sent(verdict_of, "/a;").detail == "the owner says so"

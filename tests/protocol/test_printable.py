@@ -45,17 +45,12 @@ def test_the_result_is_printable_and_short(text: str, length: int) -> None:
     assert len(cut(text, length)) <= length
 
 
-def test_str_of_rules_and_verdicts() -> None:
+def test_str_of_verdicts() -> None:
     robots = RobotsTxt.parse(b"User-agent: mybot\nAllow: /private/a\nDisallow: /private")
-    assert str(robots.verdict("/private", "mybot")) == "line 3, Disallow: /private, for mybot"
     assert str(robots.verdict("/private/a", "mybot")) == "line 2, Allow: /private/a, for mybot"
-    assert str(robots.verdict("/private", "mybot").rule) == "line 3, Disallow: /private"
     assert str(robots.verdict("/a", "mybot")) == "no rule matches"
-    assert str(Verdict(False, Reason.UNREACHABLE)) == "unreachable"
-    rule = Rule(False, "/\x1b[2J", 1)
-    assert str(Verdict(False, Reason.RULES, rule, "a\x07")) == (
-        r"line 1, Disallow: /\x1b[2J, for a\x07"
-    )
+    verdict = Verdict(False, Reason.RULES, Rule(False, "/\x1b[2J", 1), "a\x07")
+    assert str(verdict) == r"line 1, Disallow: /\x1b[2J, for a\x07"
 
 
 def test_a_verdict_with_a_long_pattern_is_small() -> None:

@@ -169,35 +169,6 @@ def test_a_file_without_records() -> None:
     assert robots.content_signals("/", "a") == robots.content_usage("/", "a") == {}
 
 
-USAGE = b"""
-Content-Usage: bots=n
-User-agent: *
-Allow: /
-Disallow: /private
-Content-Usage: train-ai=n, search=y
-Content-Usage: /open train-ai=y
-Content-Usage: /open search=n
-Content-Usage: /open train-ai=n
-Content-Usage: /open/*.txt
-Content-Usage: /bad train-ai=
-Content-Usage: /x?u=/a search=y
-User-agent: none
-Disallow:
-"""
-
-
-@pytest.mark.parametrize(
-    ("url", "agent", "stated"),
-    [
-        ("/", "a", {"train-ai": False, "search": True}), ("/private", "a", {}),
-        ("/open", "a", {"train-ai": False, "search": False}), ("/open/a.txt", "a", {}),
-        ("/bad", "a", {}), ("/x?u=%2Fa", "a", {"search": True}), ("/", "none", {}),
-    ],
-)  # fmt: skip
-def test_content_usage_of_the_longest_path(url: str, agent: str, stated: dict[str, bool]) -> None:
-    assert RobotsTxt.parse(USAGE).content_usage(url, agent) == stated
-
-
 @pytest.mark.parametrize("name", ["crawl delay", "CrawlDelay", "Crawl Delay "])
 def test_other_names_of_records(name: str) -> None:
     body = f"User-agent: *\n{name}: 7\nRequest rate: 1/5\nvisit TIME: 0600-0845".encode()

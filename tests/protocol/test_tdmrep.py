@@ -33,29 +33,16 @@ def reservation(file: TdmRep, path: str) -> bool | None:
 
 # The examples of the report: https://www.w3.org/community/reports/tdmrep/CG-FINAL-tdmrep-20240510/
 
-OPT_OUT = b"""
-[
-  {
-  "location": "/",
-  "tdm-reservation": 1
-  }
-]
-"""
+OPT_OUT = b'[{"location": "/", "tdm-reservation": 1}]'
 THREE_GROUPS = b"""
 [
+  {"location": "/directory-a/", "tdm-reservation": 1},
   {
-  "location": "/directory-a/",
-  "tdm-reservation": 1
+    "location": "/directory-b/html/",
+    "tdm-reservation": 1,
+    "tdm-policy": "https://provider.com/policies/policy.json"
   },
-  {
-  "location": "/directory-b/html/",
-  "tdm-reservation": 1,
-  "tdm-policy":"https://provider.com/policies/policy.json"
-  },
-  {
-  "location": "/directory-b/images/*.jpg",
-  "tdm-reservation": 0
-  }
+  {"location": "/directory-b/images/*.jpg", "tdm-reservation": 0}
 ]
 """
 

@@ -208,6 +208,7 @@ def test_an_unknown_use_is_not_refused() -> None:
     assert refused(["ai-train"], preferences) == ["ai-train"]
 
 
+# The example of draft-ietf-aipref-attach
 ATTACHED = b"""
 User-Agent: *
 Allow: /
@@ -219,27 +220,45 @@ User-Agent: ExampleBot
 Allow: /
 Content-Usage: train-ai=y
 """
+LONGEST_USAGE = b"""
+Content-Usage: bots=n
+User-agent: *
+Allow: /
+Disallow: /private
+Content-Usage: train-ai=n, search=y
+Content-Usage: /open train-ai=y
+Content-Usage: /open search=n
+Content-Usage: /open train-ai=n
+Content-Usage: /open/*.txt
+Content-Usage: /bad train-ai=
+Content-Usage: /x?u=/a search=y
+User-agent: none
+Disallow:
+"""
 
 
 @pytest.mark.parametrize(
-    ("url", "agent", "stated"),
+    ("robots_txt", "url", "agent", "stated"),
     [
-        ("/test", "mybot", {"train-ai": False}), ("/never/test", "mybot", {}),
-        ("/ai-ok/test", "mybot", {"train-ai": True}), ("/test", "ExampleBot", {"train-ai": True}),
-        ("/never/test", "ExampleBot", {"train-ai": True}),
+        (ATTACHED, "/test", "mybot", {"train-ai": False}),
+        (ATTACHED, "/never/test", "mybot", {}),
+        (ATTACHED, "/ai-ok/test", "mybot", {"train-ai": True}),
+        (ATTACHED, "/test", "ExampleBot", {"train-ai": True}),
+        (ATTACHED, "/never/test", "ExampleBot", {"train-ai": True}),
+        (LONGEST_USAGE, "/", "a", {"train-ai": False, "search": True}),
+        (LONGEST_USAGE, "/private", "a", {}),
+        (LONGEST_USAGE, "/open", "a", {"train-ai": False, "search": False}),
+        (LONGEST_USAGE, "/open/a.txt", "a", {}),
+        (LONGEST_USAGE, "/bad", "a", {}),
+        (LONGEST_USAGE, "/x?u=%2Fa", "a", {"search": True}),  # RFC 9309, figure 4
+        (LONGEST_USAGE, "/x?u=%2Fb", "a", {"train-ai": False, "search": True}),
+        (LONGEST_USAGE, "/", "none", {}),
     ],
-)  # fmt: skip
-def test_aipref_the_example_of_content_usage(url: str, agent: str, stated: dict[str, bool]) -> None:
-    assert RobotsTxt.parse(ATTACHED).content_usage(url, agent) == stated
-
-
-def test_rfc_figure_4_holds_for_the_paths_of_usage() -> None:
-    robots = RobotsTxt.parse(b"User-agent: *\nContent-Usage: /?u=/a train-ai=n\n")
-    assert robots.content_usage("/?u=%2Fa", "a") == {"train-ai": False}
-    assert robots.content_usage("/?u=%2Fb", "a") == {}
-    assert not RobotsTxt.parse(b"User-agent: *\nDisallow: /*u=/a?b=").allowed(
-        "/" + "u" * 600 + "u=/a?b=", "a"
-    )
+)
+def test_content_usage_of_the_longest_path(
+    robots_txt: bytes, url: str, agent: str, stated: dict[str, bool]
+) -> None:
+    assert RobotsTxt.parse(robots_txt).content_usage(url, agent) == stated
 
 
 # Readings that a setting turns on
