@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.access import (
-    MAX_REDIRECTS,
     AccessResult,
     StatusPolicy,
     access_result,
@@ -49,10 +48,6 @@ def test_rfc_statuses(statuses: list[int], expected: AccessResult) -> None:
 def test_results_without_rules_although_the_server_has_answered() -> None:
     found = {str(result) for result in AccessResult if result.is_unavailable}
     assert found == {"unavailable", "disallowed", "not-robots-txt", "refused", "challenge"}
-
-
-def test_rfc_five_redirects_are_followed() -> None:
-    assert MAX_REDIRECTS == 5
 
 
 def test_a_304_counts_only_after_a_conditional_request() -> None:

@@ -10,7 +10,7 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Rule
 from testing.hostile import ALL, ATTACKS
 
-from .answers import SITE, allowed
+from .test_robotstxt import SITE, allowed
 
 # Patterns with each kind of key and piece, and a path that each of them matches.
 PATTERNS = [
@@ -69,28 +69,6 @@ def test_matches_name_the_rule_that_decides_where_the_comparison_of_all_takes_to
     url = "/" + "a" * 8000
     (rule,) = robots.matches(url, "a")
     assert rule == robots.verdict(url, "a").rule == Rule(True, "/a", 402)
-
-
-SHOP = "/shop/item/42?size=m"
-
-# Each pattern, and whether it matches SHOP.
-SHOP_PATTERNS = [
-    ("/", True), ("/shop", True), ("/shopping", False), ("/shop/item/42?size=m$", True),
-    ("/shop/item$", False), ("/shop/*/42", True), ("/shop/*/43", False),
-    ("/shop/*42?size=m$", True), ("/shop/*42$", False), ("/sh*p/**/42", True), ("/s*", True),
-    ("/a*", False), ("/shopping*cart", False), ("/shopping*list", False), ("*", True),
-    ("*item", True), ("*items", False), ("*size=m$", True),
-    ("*" + "*".join(SHOP) + "*", True),  # many pieces
-    ("*" + "*".join(SHOP) + "*x", False),
-    ("/shop*nothing*42", False),  # a piece in the middle is nowhere
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("pattern", "expected"), SHOP_PATTERNS)
-def test_a_pattern_matches_with_steps_and_without(pattern: str, expected: bool) -> None:
-    steps = Steps.of(SHOP)
-    assert matches(pattern, SHOP) is matches(pattern, SHOP, steps) is expected
-    assert 0 < steps.left < Steps.of(SHOP).left
 
 
 def test_a_comparison_counts_its_steps_below_zero() -> None:

@@ -303,16 +303,12 @@ def test_at_each_minute_the_slowest_rate_of_its_windows_holds(
     [
         (["Crawl-delay: 0"], ""),
         (["Crawl-delay: 2.50"], "Crawl-delay: 2.5"),
-        (
-            ["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
-            "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC",
-        ),
-        (
-            [f"Request-rate: 1/{seconds}" for seconds in range(1, 100)],
-            "Request-rate: 1/1s, Request-rate: 1/2s, Request-rate: 1/3s, and 96 more",
-        ),
+        (["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
+         "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC"),
+        ([f"Request-rate: 1/{seconds}" for seconds in range(1, 100)],
+         "Request-rate: 1/1s, Request-rate: 1/2s, Request-rate: 1/3s, and 96 more"),
     ],
-)
+)  # fmt: skip
 def test_the_pace_as_text(lines: list[str], words: str) -> None:
     body = "\n".join(["User-agent: a", *lines])
     assert describe(RobotsTxt.parse(body.encode()), ("a",)) == words

@@ -8,7 +8,19 @@ import pytest
 
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
 
-from .answers import SITE, allowed
+SITE = "https://example.com"
+
+
+def allowed(
+    robots_txt: str | bytes, url: str, agent: str = "foobot", *, strict: bool = False
+) -> bool:
+    """Return the answer, which is the same with an index and without one."""
+    body = robots_txt if isinstance(robots_txt, bytes) else robots_txt.encode()
+    robots = RobotsTxt.parse(body, strict=strict)
+    answers = {robots.allowed(url, agent) for _ in range(3)}
+    assert len(answers) == 1
+    return answers.pop()
+
 
 # RFC 9309 §2.2.1, figure 2: two groups for one token are one group.
 FIGURE_2 = """
