@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from email.utils import formatdate
 
 import pytest
@@ -131,6 +132,8 @@ def test_the_default_does_not_age() -> None:
 )  # fmt: skip
 def test_rfc_dates(value: str, since_1970: float | None) -> None:
     assert http_date(value) == since_1970
+    assert utc(since_1970 or 0) == datetime.fromtimestamp(since_1970 or 0, timezone.utc)
+    assert utc(1e12) is None
 
 
 # Pieces that a hostile server may put into a date or a number.

@@ -184,7 +184,8 @@ def test_most_urls_are_sent_as_they_are(path: str) -> None:
         ("/a;b/c;d;e?q=1", {"/a;b/c?q=1"}), ("/private?", {"/private"}),
         ("/private?#a", {"/private"}), ("/private ", {"/private"}), ("/private\x00", {"/private"}),
         ("/pri\tva\nte", {"/private"}), ("/search;?", {"/search;", "/search"}),
-        ("/x?a b", {"/x?a+b"}), ("/a/../b", {"/b"}), ("/a//../b", {"/a/b"}),
+        ("/x?a b", {"/x?a+b"}), ("/a/../b", {"/b"}), ("/a/./b", {"/a/b"}),
+        ("/a//../b", {"/a/b"}),
         ("/a/b/..", {"/a/", "/a"}),  # httpx drops the slash
         ("/..", {"/"}), ("/..?q=/../x", {"/?q=/../x"}), ("/a/%2e%2E/b", {"/b"}),
         ("/a/%2e%2e/../b", {"/a/b", "/b"}),  # httpx removes only the second
