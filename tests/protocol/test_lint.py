@@ -94,10 +94,8 @@ MISTAKES = [
     ("Sitemap: file:///sitemap.xml", "R502", 1, "error", "whole URL"),
     # Values and names that are unreadable.
     (ALL + "Disallow /a: /b", "R203", 2, "warning", "disallow:"),
-    ("sitemaps: https://h/s.xml", "R203", 1, "warning", "sitemap:"),
     (ALL + "crawl-delays: 1", "R205", 2, "error", "crawl-delay:"),
     (ALL + "Disallow = /a", "R201", 2, "error", "disallow:"),
-    (ALL + "Disallow: http://h/a?b", "R402", 2, "error", "'/a?b'"),
     (ALL + "Disallow: http://h", "R402", 2, "error", "'/'"),
     (ALL + "Disallow: http://[h", "R403", 2, "error", "/*http://[h"),
     ("User-agent: бот", "R303", 1, "error", "letters"),
@@ -350,10 +348,8 @@ def test_corrections(before: bytes, after: bytes) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("Allow: a", "Allow: /a"),
-        ("Disallow: a%62", "Disallow: /a%62"),
-        ("Disallow: https://h/a?b", "Disallow: /a?b"),
-        ("DSALLOW: /a", "Disallow: /a"),
+        ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /a%62"),
+        ("Disallow: https://h/a?b", "Disallow: /a?b"), ("DSALLOW: /a", "Disallow: /a"),
         ("User-agent: mozilla/5.0 (compatible; GPTBot/1.2)", "User-agent: GPTBot"),
         # A path that begins with another character than a letter or digit is never corrected.
         *((f"Disallow: {value}",) * 2

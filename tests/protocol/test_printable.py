@@ -17,16 +17,14 @@ from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("/a b?c=é ツ \\x1b", "/a b?c=é ツ \\x1b"),
-        ("\x00\t\n\r\x1f\x7f", r"\x00\t\n\r\x1f\x7f"),
+        ("/a b?c=é ツ \\x1b", "/a b?c=é ツ \\x1b"), ("\x00\t\n\r\x1f\x7f", r"\x00\t\n\r\x1f\x7f"),
         ("\x1b[31m\x07", r"\x1b[31m\x07"),  # a color, and BEL
         ("\x1b]0;title\x9c", r"\x1b]0;title\x9c"),  # OSC, and its C1 terminator
         ("\u200e\u200f\u061c\u202a\u202e", r"\u200e\u200f\u061c\u202a\u202e"),  # bidirectional
         ("\u2028\u2029\ufeff\u200b", r"\u2028\u2029\ufeff\u200b"),
         ("\ud800\udfff", r"\ud800\udfff"),
         ("\U000e0041", r"\U000e0041"),  # a tag, which nothing shows
-        ("a" * 201, "a" * 199 + "…"),
-        ("a" * 196 + "\x1b", "a" * 196 + r"\x1b"),
+        ("a" * 201, "a" * 199 + "…"), ("a" * 196 + "\x1b", "a" * 196 + r"\x1b"),
         ("a" * 197 + "\x1b", "a" * 197 + "…"),  # an escape is whole or not there
         ("\x1b" * 500_000, r"\x1b" * 49 + "…"),
     ],

@@ -164,13 +164,11 @@ disallow: /googlebot
 @pytest.mark.parametrize(
     ("tokens", "group"),
     [
-        (["googlebot-news", "googlebot"], "/news"),
-        (["googlebot"], "/googlebot"),
-        (["googlebot-image", "googlebot"], "/googlebot"),
-        (["otherbot"], "/everyone"),
+        (["googlebot-news", "googlebot"], "/news"), (["googlebot"], "/googlebot"),
+        (["googlebot-image", "googlebot"], "/googlebot"), (["otherbot"], "/everyone"),
         (["storebot-google"], "/everyone"),
     ],
-)
+)  # fmt: skip
 def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
     robots = RobotsTxt.parse(GOOGLE_GROUPS.encode())
     answers = {path: robots.allowed(path, tokens) for path in ("/news", "/everyone", "/googlebot")}

@@ -280,12 +280,11 @@ Disallow: /*.jpg$
     [
         ("/art/1", {"train-ai": False}, "line 7, Disallow: /art/"),
         ("/art/free/1", {"train-ai": True}, "line 8, Allow: /art/free/"),
-        ("/cat.jpg", {"train-ai": False}, "line 9, Disallow: /*.jpg$"),
-        ("/news", {}, None),
+        ("/cat.jpg", {"train-ai": False}, "line 9, Disallow: /*.jpg$"), ("/news", {}, None),
         ("/all/1", {}, None),  # the group of everyone has no part in it
         ("/robots.txt", {}, None),
     ],
-)
+)  # fmt: skip
 def test_the_rules_of_a_policy_token_grant_and_refuse_its_use(
     path: str, stated: dict[str, bool], rule: str | None
 ) -> None:
