@@ -102,6 +102,8 @@ def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt,
         with pytest.raises(ValueError, match="absolute") as info:
             ask(url, "mybot")
         assert repr(url) in str(info.value)
+    with pytest.raises(ValueError, match="absolute"):
+        robots.canonicalize(url)
 
 
 def test_a_refused_url_is_cut_and_escaped(robots: RobotsTxt) -> None:

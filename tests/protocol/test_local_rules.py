@@ -46,7 +46,7 @@ def test_a_rule_decides_for_what_it_matches(
         ("# nothing", True, "the rules have no allow line"),
         ("Allow: /\n" + "#" * 512_000, True, "nothing is read from here on"),
     ],
-)
+)  # fmt: skip
 def test_other_lines_are_refused(text: str, allow: bool, message: str) -> None:
     with pytest.raises(ValueError, match="line") as error:
         parse_local_rules(text, allow=allow)

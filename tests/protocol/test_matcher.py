@@ -42,11 +42,6 @@ def test_the_first_pattern_that_matches(pattern: str, path: str, repeat: int) ->
     assert list(matching(patterns, nothing)) == []
 
 
-def test_the_first_of_two_patterns_that_are_the_same_in_their_encoded_form() -> None:
-    patterns = ["/a?u=%2F$", "/a?u=/$"]
-    assert PatternIndex(patterns).first("/a?u=/") == next(matching(patterns, "/a?u=/")) == 0
-
-
 def test_too_many_steps_end_the_matches() -> None:
     attack = ATTACKS["permutations"]
     lines = attack.body.removeprefix(ALL).decode().splitlines()

@@ -370,12 +370,6 @@ def test_yandex_what_is_removed(records: str, url: str, expected: str) -> None:
     assert canonicalize(records, url) == expected
 
 
-def test_a_url_that_is_none_is_refused_with_and_without_records() -> None:
-    for records in ("", "Clean-param: a"):
-        with pytest.raises(ValueError, match="is neither an absolute URL"):
-            canonicalize(records, "mybot?a=1")
-
-
 def test_names_beyond_the_limit_are_not_read() -> None:
     records = "Clean-param: " + "&".join(f"n{number}" for number in range(MAX_NAMES + 1))
     assert canonicalize(records, f"/?n{MAX_NAMES - 1}=1") == "/"
