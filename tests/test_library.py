@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -73,10 +74,7 @@ def test_the_constructor_reads_a_body_as_parse_does() -> None:
 
 @pytest.mark.parametrize("body", ["User-agent: *\nDisallow: /" + "secret" * 100, None, bytearray()])
 def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
-    def from_response(body: Any) -> RobotsTxt:
-        return RobotsTxt.from_response(404, body)
-
-    for read in (RobotsTxt, RobotsTxt.parse, from_response, lint):
+    for read in (RobotsTxt, RobotsTxt.parse, partial(RobotsTxt.from_response, 404), lint):
         with pytest.raises(TypeError, match=f"must be bytes, not {type(body).__name__}") as info:
             read(body)
         assert "secret" not in str(info.value)
@@ -89,7 +87,8 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
+        "mybot", "://a", "x?u=http://h/", "mybot/1.0 (+https://example.com/bot)", "", "private",
+        "?q", "#a", "example.com/a",
         "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
         "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
     ],

@@ -140,14 +140,6 @@ def test_lacks_host(url: str, expected: bool) -> None:
     assert lacks_host(url) is expected
 
 
-@pytest.mark.parametrize("url", ["", "a", "?q", "x?u=http://h/", "s3://h/a", "http:/a", "://a"])
-def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="neither an absolute URL"):
-        path_of(url)
-    with pytest.raises(ValueError, match=r"has no robots\.txt"):
-        robots_txt_url(url)
-
-
 @given(
     st.one_of(
         st.text("\t\n\r\x00 /:?#@[]%.ahpstw1\u017f", max_size=20),
