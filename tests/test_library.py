@@ -196,44 +196,31 @@ def test_rfc_successful_status_holds_the_rules(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("status", "reason", "detail"),
     [
-        *((status, Reason.UNAVAILABLE) for status in (400, 404, 410, 451, 499)),
-        (HTTPStatus.NOT_FOUND, Reason.UNAVAILABLE),
-        (401, Reason.REFUSED),
-        (403, Reason.REFUSED),
-    ],
-)
-def test_rfc_unavailable_status_allows_everything(status: int, reason: Reason) -> None:
-    robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /", f"{SITE}/robots.txt")
-    for url in ("/a", f"{SITE}/robots.txt"):
-        for _ in range(2):
-            verdict = robots.verdict(url, "mybot")
-            assert verdict == Verdict(True, reason, detail=f"status {status:d}")
-            assert robots.allowed(url, "mybot")
-    assert str(verdict) == f"{reason}: status {status:d}"
-    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
-    assert robots.matches("/a", "mybot") == ()
-
-
-@pytest.mark.parametrize(
-    ("status", "detail"),
-    [
-        (500, "status 500"), (503, "status 503"), (599, "status 599"), (407, "status 407"),
-        (429, "status 429"), (206, "status 206"), (304, "status 304"), (300, "status 300"),
-        (100, "status 100"), (999, "status 999"), (0, "status 0"), (None, "no response"),
-        (301, "status 301, a redirect that was not followed"),
-        (308, "status 308, a redirect that was not followed"),
+        *((status, Reason.UNAVAILABLE, f"status {status:d}")
+          for status in (400, 404, 410, 451, 499, HTTPStatus.NOT_FOUND)),
+        *((status, Reason.REFUSED, f"status {status}") for status in (401, 403)),
+        *((status, Reason.UNREACHABLE, f"status {status}")
+          for status in (500, 503, 599, 407, 429, 206, 304, 300, 100, 999, 0)),
+        *((status, Reason.UNREACHABLE, f"status {status}, a redirect that was not followed")
+          for status in (301, 308)),
+        (None, Reason.UNREACHABLE, "no response"),
     ],
 )  # fmt: skip
-def test_rfc_unreachable_status_disallows_everything(status: int | None, detail: str) -> None:
-    robots = RobotsTxt.from_response(status, b"User-agent: *\nAllow: /", f"{SITE}/robots.txt")
-    for _ in range(2):
-        assert robots.verdict("/a", "mybot") == Verdict(False, Reason.UNREACHABLE, detail=detail)
-        assert not robots.allowed(f"{SITE}/", "mybot")
+def test_rfc_another_status_has_no_rules(status: int | None, reason: Reason, detail: str) -> None:
+    body = b"User-agent: *\nAllow: /a\nDisallow: /"
+    robots = RobotsTxt.from_response(status, body, f"{SITE}/robots.txt")
+    is_allowed = reason is not Reason.UNREACHABLE
+    for url in ("/a", f"{SITE}/b", "/a"):
+        assert robots.verdict(url, "mybot") == Verdict(is_allowed, reason, detail=detail)
+        assert robots.allowed(url, "mybot") is is_allowed
         # "The /robots.txt URI is implicitly allowed" (RFC 9309 §2.2.2).
         itself = robots.verdict("/robots.txt", "mybot")
-        assert itself == Verdict(True, Reason.UNREACHABLE, detail=detail)
+        assert itself == Verdict(True, reason, detail=detail)
+    assert str(itself) == f"{reason}: {detail}"
+    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
+    assert robots.matches("/a", "mybot") == ()
     assert robots.crawl_delay("mybot") is None
     assert robots.content_usage("/a", "mybot") == {}
 
