@@ -34,13 +34,14 @@ def html(body: str, **headers: str) -> Page:
 
 
 class Reader(Visitor):
-    """Makes an item of every page, and a request of every link."""
+    """Makes an item of every page, and a request of every link, with some values in its meta."""
+
+    marks: tuple[tuple[str, Any], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.items: list[str] = []
         self.dropped: list[tuple[str, Exception]] = []
-        self.meta: dict[str, Any] = {}
 
     async def start(self) -> AsyncIterator[Any]:
         self.crawler.signals.connect(self._scraped, signal=signals.item_scraped)
@@ -65,7 +66,7 @@ class Reader(Visitor):
 
     def follow(self, response: HtmlResponse) -> Iterator[Request]:
         links = LinkExtractor(unique=False).extract_links(response)
-        yield from response.follow_all(links, callback=self.parse, meta=self.meta)
+        yield from response.follow_all(links, callback=self.parse, meta=dict(self.marks))
 
 
 def reader(outcome: Outcome) -> Any:
@@ -254,27 +255,22 @@ class NoneYielder(Reader):
         yield {"path": "/" + failure.value.response.url.split("/", 3)[3]}
 
 
-async def test_items_of_errbacks_are_dropped_too(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
-    outcome = await crawl(
-        site.urls("/", "/gone", "/missing"),
-        {"REP_NOINDEX": "drop", "LOG_FORMATTER": Quiet},
-        spider=NoneYielder,
-    )
-    assert sorted(reader(outcome).items) == ["/", "/missing"]
-    assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
-
-
-async def test_a_response_that_never_came_to_our_input_is_read_at_the_output(
-    web: Web, crawl: Crawl
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"LOG_FORMATTER": Quiet},
+        # By hand behind HttpErrorMiddleware, which sends error pages straight to the errback: such
+        # a page is read at the output.
+        {"SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500}},
+    ],
+)
+async def test_items_of_errbacks_are_dropped_too(
+    web: Web, crawl: Crawl, settings: dict[str, Any]
 ) -> None:
-    """By hand behind HttpErrorMiddleware, which sends error pages straight to the errback."""
-    site = web.site(None, {"/gone": Page(NOINDEX_META, 404)})
-    settings = {
-        "REP_NOINDEX": "drop",
-        "SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500},
-    }
-    outcome = await crawl(site.urls("/gone"), settings, spider=NoneYielder)
+    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
+    settings = {"REP_NOINDEX": "drop", **settings}
+    outcome = await crawl(site.urls("/", "/gone", "/missing"), settings, spider=NoneYielder)
+    assert sorted(reader(outcome).items) == ["/", "/missing"]
     assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
 
 
@@ -304,16 +300,11 @@ async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
 
 
 class Marker(Reader):
-    """Marks its requests."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.meta = {"robotstxt_obey_nofollow": False}
+    marks = (("robotstxt_obey_nofollow", False),)
 
 
 async def test_marked_requests_are_followed_all_the_same(web: Web, crawl: Crawl) -> None:
-    page = html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))
-    site = web.site(None, {"/": page})
+    site = web.site(None, {"/": html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))})
     await crawl(site.urls("/"), DROP, spider=Marker)
     assert site.page_paths == ["/", "/next"]
 
@@ -370,13 +361,11 @@ async def test_links_with_rel_nofollow_are_not_followed(
 async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl) -> None:
     site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
     outcome = await crawl(site.urls("/"), spider=ByHand)
-    metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
     noted = {
-        path: meta["robotstxt_link_rel"]
-        for path, meta in metas.items()
-        if "robotstxt_link_rel" in meta
+        url.removeprefix(site.root): response.meta.get("robotstxt_link_rel")
+        for url, response in outcome.responses.items()
     }
-    assert noted == REL
+    assert noted == {path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]}
 
 
 # Robots-Tag and licenses
@@ -393,15 +382,13 @@ async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> 
         },
     )
     outcome = await crawl(site.urls("/tag", "/moved", "/file"), spider=Reader)
-    tag = outcome.responses[site.url("/tag")].meta["page_directives"]
-    assert tag.noindex
-    assert tag.nosnippet
-    assert tag.noml
-    assert tag.licenses == ()
-    found = {url: r.meta["page_directives"].licenses for url, r in outcome.responses.items()}
-    # They are resolved against the URL of the page, not against that of its request.
-    assert found[site.url("/a/license")] == (site.url("/c.xml"), site.url("/a/b.xml"))
-    assert found[site.url("/file")] == ("http://x.example/",)
+    found = {url: r.meta["page_directives"] for url, r in outcome.responses.items()}
+    expected = PageDirectives(noindex=True, nosnippet=True, noml=True)
+    assert found[site.url("/tag")] == expected
+    # Licenses are resolved against the URL of the page, not against that of its request.
+    licenses = (site.url("/c.xml"), site.url("/a/b.xml"))
+    assert found[site.url("/a/license")].licenses == licenses
+    assert found[site.url("/file")].licenses == ("http://x.example/",)
     # Nothing fetches a license.
     assert sorted(site.paths) == ["/a/license", "/file", "/moved", "/robots.txt", "/tag"]
 
@@ -418,21 +405,29 @@ Disallow: /secret/
 
 
 @pytest.mark.parametrize(
-    ("robots", "headers", "expected"),
+    ("robots", "headers", "is_obeyed", "expected"),
     [
-        ("User-agent: *\nContent-Signal: ai-train=no\n", {}, {"train-ai": False}),
-        ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"},
+        ("User-agent: *\nContent-Signal: ai-train=no\n", {}, True, {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"}, True,
          {"train-ai": False}),
-        ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-use": False, "search": True}),
-        ("", {"TDM-Reservation": "1"}, {"tdm": False}),
+        ("", {"Content-Signal": "ai-input=no, search=yes"}, True,
+         {"ai-use": False, "search": True}),
+        ("", {"TDM-Reservation": "1"}, True, {"tdm": False}),
+        (EVERYTHING, {"Content-Usage": "search=n"}, False, {"search": False}),
     ],
 )  # fmt: skip
 async def test_usage_is_what_the_file_and_the_response_state(
-    web: Web, crawl: Crawl, robots: str, headers: dict[str, str], expected: dict[str, bool]
+    web: Web,
+    crawl: Crawl,
+    robots: str,
+    headers: dict[str, str],
+    is_obeyed: bool,
+    expected: dict[str, bool],
 ) -> None:
     site = web.site(robots, {"/a": Page(headers=headers)})
-    outcome = await crawl(site.urls("/a"))
+    outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": is_obeyed})
     assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == expected
+    assert site.robots_fetches == is_obeyed
 
 
 async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, crawl: Crawl) -> None:
@@ -475,13 +470,6 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
     assert all("refuses" in str(exception) for _, exception in dropped)
     assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
-
-
-async def test_without_robots_txt_the_response_alone_counts(web: Web, crawl: Crawl) -> None:
-    site = web.site(EVERYTHING, {"/a": Page(headers={"Content-Usage": "search=n"})})
-    outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
-    assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == {"search": False}
-    assert site.robots_fetches == 0
 
 
 # Whatever a site sends
