@@ -12,6 +12,7 @@ from scrapy_rep import AccessTerms
 from testing.web import Page, Web
 
 from .conftest import Crawl, Visitor
+from .test_backoff import in_turn
 
 PAID = Page("", 402, {"crawler-price": "USD 0.01"})
 LICENSED = Page(
@@ -56,18 +57,6 @@ async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
     assert set(site.paths) == {"/robots.txt", *paths}
 
 
-class Answers:
-    """The responses of a page, in this order; the last one for all further requests."""
-
-    def __init__(self, *pages: Page) -> None:
-        self._pages = list(pages)
-
-    async def __call__(self, _: Any, __: Any, writer: Any) -> None:
-        page = self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
-        writer.write(page.octets())
-        await writer.drain()
-
-
 class Retrier(Visitor):
     """Retries a page itself."""
 
@@ -79,7 +68,7 @@ class Retrier(Visitor):
 
 
 async def test_a_spider_may_retry_a_page_itself(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/": Answers(PAID, Page("", 503), Page("open"))})
+    site = web.site(None, {"/": in_turn(PAID, Page("", 503), Page("open"))})
     outcome = await crawl(site.urls("/"), RETRIES, spider=Retrier)
     assert site.page_paths == ["/"] * 3
     assert outcome.responses[site.url("/")].body == b"open"

@@ -106,21 +106,6 @@ async def test_an_exchange_is_archived_as_it_was_on_the_wire(
     assert origin.copy.sha256 == archived.sha256
 
 
-async def test_the_first_record_describes_the_crawl(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
-) -> None:
-    await crawl([web.site(RULES).url("/page")], {**settings, "REP_TIMEOUT": 5})
-    info = of_kind(path)[0]
-    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
-    assert fields["software"].startswith("scrapy-rep")
-    assert fields["isPartOf"] == "visitor"
-    assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
-    values = json.loads(fields["x-scrapy-rep-settings"])
-    assert values["REP_TIMEOUT"] == 5
-    assert "REP_STRICT" not in values
-    assert info.headers["WARC-Filename"] == "visitor.warc.gz"
-
-
 async def test_every_hop_of_a_redirect_is_archived(
     web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
 ) -> None:
@@ -225,13 +210,6 @@ async def test_a_response_from_a_cache_is_not_archived(
     assert (site.robots_fetches, len(archived_in(path))) == (1, 1)
 
 
-async def fails_to_start(settings: dict[str, Any], caplog: pytest.LogCaptureFixture) -> str:
-    with pytest.raises(SettingError) as error:
-        await run_crawler(make_crawler(Visitor, settings), requests=[])
-    assert f"{error.value}. The crawl does not start." in caplog.messages
-    return str(error.value)
-
-
 async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     settings: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,8 +217,9 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
         if name.startswith("scrapy_rep.reports") or name.partition(".")[0] == "warcio":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "warcio", None)
-    message = await fails_to_start(settings, caplog)
-    assert "needs the package warcio: pip install warcio" in message
+    with pytest.raises(SettingError, match="needs the package warcio: pip install warcio") as error:
+        await run_crawler(make_crawler(Visitor, settings), requests=[])
+    assert f"{error.value}. The crawl does not start." in caplog.messages
 
 
 def run(web: Web, body: bytes = RULES, sites: int = 1, **settings: Any) -> subprocess.Popen[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ import pytest
 from scrapy.http import Response
 
 from testing.faults import answer_when
-from testing.web import Misbehaviour, Page, Received, Site, Web, gaps, redirect, text
+from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
 from .conftest import Clock, Crawl, Outcome, Visitor, our_warnings
+from .test_backoff import in_turn
 
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}
@@ -40,21 +40,6 @@ def stated(outcome: Outcome) -> dict[str, tuple[bool | None, str | None]]:
         directives = response.meta["page_directives"]
         found["/" + url.split("/", 3)[3]] = directives.tdm_reservation, directives.tdm_policy
     return found
-
-
-def in_turn(*answers: Page | Misbehaviour) -> Misbehaviour:
-    """Answer each request with the next page. The last page answers all further requests."""
-    left = list(answers)
-
-    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        page = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(page, Page):
-            writer.write(page.octets())
-            await writer.drain()
-        else:
-            await page(received, reader, writer)
-
-    return answer
 
 
 class OneByOne(Visitor):
@@ -83,25 +68,6 @@ async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None
     for response in outcome.responses.values():
         is_free = response.url.endswith("/free/")
         assert response.meta["robotstxt_usage"] == {"tdm": is_free}
-
-
-async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) -> None:
-    other = "https://provider.example/other"
-    site = site_with(
-        web,
-        tdmrep(),
-        header=Page(headers={"tdm-reservation": "0"}),
-        policy=Page(headers={"tdm-policy": other}),
-        meta=Page('<meta name="tdm-reservation" content="0">', headers={"tdm-reservation": "1"}),
-        invalid=Page(headers={"tdm-reservation": "no"}),
-    )
-    outcome = await crawl(site.urls("/header", "/policy", "/meta", "/invalid"), ON)
-    assert stated(outcome) == {
-        "/header": (False, POLICY),  # absence resets nothing
-        "/policy": (True, other),
-        "/meta": (False, POLICY),
-        "/invalid": (True, POLICY),
-    }
 
 
 @pytest.mark.parametrize(
@@ -176,8 +142,10 @@ async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Cr
 async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
     web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    second = answer_when(lambda: "/3" in site.paths, tdmrep())
-    site = site_with(web, in_turn(Page(b"", 503), second))
+    def is_due() -> bool:  # the second answer: when the page was requested that waits for none
+        return site.paths.count(TDM) == 1 or "/3" in site.paths
+
+    site = site_with(web, in_turn(Page(b"", 503), tdmrep(), once=is_due))
     outcome = await crawl(site.urls("/1", "/2", "/3"), ON, spider=OneByOne, clock=clock, seconds=61)
     assert stated(outcome)["/1"] == stated(outcome)["/2"] == (None, None)
     assert site.paths.count(TDM) == 2

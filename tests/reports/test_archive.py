@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import threading
 import tracemalloc
@@ -195,7 +196,7 @@ async def test_what_cannot_be_written_is_counted(
     ("name", "value", "agent"),
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
-async def test_the_settings_of_a_crawl_without_passwords(
+async def test_the_first_record_describes_the_crawl_without_passwords(
     tmp_path: Path, name: str, value: object, agent: str
 ) -> None:
     path = tmp_path / "a.warc.gz"
@@ -203,9 +204,14 @@ async def test_the_settings_of_a_crawl_without_passwords(
     archive.start()
     await archive.close()
     [info] = records_of(path.read_bytes())
-    assert f"http-header-user-agent: {agent}\r\n".encode() in info.block
+    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
+    assert fields["software"].startswith("scrapy-rep")
+    assert (fields["isPartOf"], fields["http-header-user-agent"]) == ("visitor", agent)
+    values = json.loads(fields["x-scrapy-rep-settings"])
+    assert values["REP_STORE"] == "redis://me:***@127.0.0.1/"
+    assert "REP_STRICT" not in values
     assert b"Zk9" not in info.block
-    assert b"redis://me:***@127.0.0.1/" in info.block
+    assert info.headers["WARC-Filename"] == "a.warc.gz"
 
 
 # Reading
