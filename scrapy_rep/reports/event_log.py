@@ -75,12 +75,11 @@ _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation
 _USERINFO = re.compile("//[^/?#]*@")
 
 WRITE_INTERVAL = 5.0
-"""Seconds between two writes of the event log. A process that is killed loses what happened since
-the last one."""
+"""Seconds between two writes of the event log. A process that is killed loses those events."""
 
 REPORT_TIMEOUT = 600.0
-"""Seconds that the spider waits at most for the report before it closes. The process ends only when
-the thread of the file does. A report of a million requests takes about ten."""
+"""Seconds that the spider waits for the report before it closes. The process ends only when the
+thread of the file does. A report of a million requests takes about ten."""
 
 DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status_count/"
 """The stats of Scrapy that the report has, by the start of their names."""
