@@ -146,12 +146,9 @@ class PageDirectivesMiddleware:
         Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
         to a request for a robots.txt is not a page.
         """
-        meta = request.meta
-        is_retryable = not (
-            meta.get(meta_keys.DONT_RETRY) or meta.get(meta_keys.IS_ROBOTSTXT_REQUEST)
-        )
-        if is_retryable and terms_of(response) is not None:
-            meta[meta_keys.DONT_RETRY] = _NOT_RETRIED
+        kept = meta_keys.DONT_RETRY, meta_keys.IS_ROBOTSTXT_REQUEST
+        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
+            request.meta[meta_keys.DONT_RETRY] = _NOT_RETRIED
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
