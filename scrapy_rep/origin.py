@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing_extensions import assert_never
 
 from .protocol.access import (
+    REASONS,
     AccessResult,
     Cancelled,
     CopyInfo,
@@ -27,7 +28,7 @@ from .protocol.access import (
 )
 from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
 from .protocol.records import Pacing
-from .protocol.robotstxt import REASONS, Reason, RobotsTxt, Verdict
+from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
@@ -138,8 +139,7 @@ class Resource(NamedTuple):
     stats: str
     """The beginning of the names of its stats."""
     parse: Callable[..., Any]
-    """Parses a body, with REP_STRICT and the URL it came from as ``strict`` and ``url``. It raises
-    for no body."""
+    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
 
 @dataclass(slots=True, eq=False)

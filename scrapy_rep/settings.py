@@ -73,16 +73,6 @@ def _choice(*choices: str) -> Kind:
     return Kind(" or ".join(map(repr, choices)), lambda value: choices[choices.index(str(value))])
 
 
-def _statuses(low: int, high: int) -> Kind:
-    def parse(value: object) -> frozenset[int]:
-        found = frozenset(map(int, _strings(value)))
-        if not all(low <= status <= high for status in found):
-            raise ValueError
-        return found
-
-    return Kind(f"a list of statuses from {low} to {high}", parse)
-
-
 def _boolean(value: object) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[str(value).strip().lower()]
 
@@ -96,6 +86,13 @@ def _items(value: Any) -> Iterable[Any]:
 
 def _strings(value: object) -> tuple[str, ...]:
     return tuple(text for item in _items(value) if (text := str(item).strip()))
+
+
+def _client_errors(value: object) -> frozenset[int]:
+    found = frozenset(map(int, _strings(value)))
+    if not all(400 <= status <= 499 for status in found):
+        raise ValueError
+    return found
 
 
 def _path(value: Any) -> str | None:
@@ -157,6 +154,7 @@ HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
 )
+CLIENT_ERRORS = Kind("a list of statuses from 400 to 499", _client_errors)
 TOML_PATH = Kind("None or the path of a TOML file", _path)
 PATHS = Kind("None, a path or a list of paths", _paths)
 ARCHIVE_PATH = Kind(
@@ -197,8 +195,6 @@ def _setting(name: str, default: Any, kind: Kind) -> Any:
 class Settings:
     """The settings of one crawl. docs/reference/settings.md says what each of them means."""
 
-    strict: bool = _setting("REP_STRICT", False, BOOLEAN)
-    conditional_get: bool = _setting("REP_CONDITIONAL_GET", True, BOOLEAN)
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
     too_many_redirects: str = _setting(
@@ -207,10 +203,7 @@ class Settings:
     not_robots: str = _setting(
         "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
     )
-    disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), _statuses(400, 499))
-    unreachable_statuses: frozenset[int] = _setting(
-        "REP_UNREACHABLE_STATUSES", (407, 429), _statuses(400, 499)
-    )
+    disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
     unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
     unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
@@ -218,7 +211,7 @@ class Settings:
     cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
     concurrent_robotstxt_requests: int = _setting(
-        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 100, _whole_numbers(1)
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, _whole_numbers(1)
     )
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
     max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
@@ -346,11 +339,6 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
         for name in sorted(str(name) for name in settings)
         if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def is_strict(crawler: Crawler) -> bool:
-    """Return REP_STRICT. Raises :class:`SettingError` for an unusable value."""
-    return bool(_SETTINGS["strict"].read(crawler.settings))
 
 
 def _unusable(name: str, value: object, expected: str) -> SettingError:

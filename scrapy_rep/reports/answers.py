@@ -183,6 +183,6 @@ def judged(report: Report) -> dict[str, bool | None]:
         "backoff": "REP_BACKOFF" not in is_off,
         "speed": False if kept.too_short else (bool(kept.asked) and is_shown) or None,
         "methods": methods <= {"GET", "HEAD"} if methods else None,
-        "robots.txt cache": "REP_CONDITIONAL_GET" not in is_off,
+        "robots.txt cache": True,  # always: no setting turns it off
         "page cache": caches or None,
     }

@@ -43,7 +43,6 @@ EXCHANGE = Exchange(
     status=200,
     response_fields=((b"Content-Type", b"text/plain"),),
     body=RULES,
-    protocol="HTTP/1.1",
     ip_address=ip_address("2001:db8::1"),
     file=RULES,
     origin="https://b.example",
@@ -209,7 +208,7 @@ async def test_the_first_record_describes_the_crawl_without_passwords(
     assert (fields["isPartOf"], fields["http-header-user-agent"]) == ("visitor", agent)
     values = json.loads(fields["x-scrapy-rep-settings"])
     assert values["REP_STORE"] == "redis://me:***@127.0.0.1/"
-    assert "REP_STRICT" not in values
+    assert "REP_TDMREP" not in values
     assert b"Zk9" not in info.block
     assert info.headers["WARC-Filename"] == "a.warc.gz"
 
