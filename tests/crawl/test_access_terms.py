@@ -11,8 +11,7 @@ from scrapy.http import Response
 from scrapy_rep import AccessTerms
 from testing.web import Page, Web
 
-from .conftest import Crawl, Visitor
-from .test_backoff import in_turn
+from .conftest import Crawl, Visitor, in_turn
 
 PAID = Page("", 402, {"crawler-price": "USD 0.01"})
 LICENSED = Page(

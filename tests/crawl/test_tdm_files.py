@@ -13,8 +13,7 @@ from scrapy.http import Response
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
-from .conftest import Clock, Crawl, Outcome, Visitor, our_warnings
-from .test_backoff import in_turn
+from .conftest import Clock, Crawl, Outcome, Visitor, in_turn, our_warnings
 
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}
