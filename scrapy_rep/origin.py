@@ -414,11 +414,6 @@ class Origin(OriginFile):
         """Whether the last response was a 4xx that a setting treats as a refusal."""
         return self.unavailable is AccessResult.DISALLOWED
 
-    @property
-    def robots(self) -> RobotsTxt | None:
-        """The last good copy."""
-        return self.content
-
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
@@ -482,15 +477,10 @@ class Origin(OriginFile):
             self._paced = self.content, agents, Pacing.of(self.content, agents)
         return self._paced[2]
 
-    def last_delay(self, now: float) -> float:
-        """Return the delay in seconds, for the crawler that asked last; 0 if there is none."""
-        pacing = self._paced[2] if self._paced is not None else None
-        return pacing.seconds_between(now) if pacing is not None else 0
-
-    def seconds_until_visit_time(self, now: float) -> float:
-        """Return the seconds until the Visit-time begins, for the crawler that asked last."""
-        pacing = self._paced[2] if self._paced is not None else None
-        return pacing.seconds_until_visit_time(now) if pacing is not None else 0
+    @property
+    def last_pacing(self) -> Pacing | None:
+        """The pace that the good copy states for the crawler that asked last."""
+        return self._paced[2] if self.has_pacing and self._paced is not None else None
 
     def summary(self) -> str:
         """Return one line, for people, that describes what the robots.txt means."""

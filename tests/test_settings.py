@@ -11,7 +11,11 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import _SETTINGS, Settings, changed_settings
 
-DEFAULTS = {setting.name: setting.default for setting in _SETTINGS.values()}
+DEFAULTS = {
+    setting.name: setting.default
+    for setting in _SETTINGS.values()
+    if setting.name.startswith("REP_")
+}
 
 
 def read(spider: Spider | None = None, **values: Any) -> Settings:
@@ -104,7 +108,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
         ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
-        ("CONCURRENT_REQUESTS", "abc", "a whole number"),
+        ("CONCURRENT_REQUESTS", "abc", "a whole number, 0 or more"),
         ("HTTPCACHE_IGNORE_MISSING", "maybe", "True or False"),
         ("ZYTE_API_TRANSPARENT_MODE", "x", "True or False"),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),

@@ -292,7 +292,7 @@ class _Checker:
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
             verdict = partial(_verdict_at, origin, found.time)
-            policy = Policy(origin.key, origin.robots, verdict, access_of(origin))
+            policy = Policy(origin.key, origin.content, verdict, access_of(origin))
             self.policies[origin.key] = policy
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(policy, target.url))

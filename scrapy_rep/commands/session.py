@@ -140,10 +140,10 @@ class Session:
         body = self._bodies.pop(origin.key, None)
         return Policy(
             origin.key,
-            origin.robots,
+            origin.content,
             partial(self._cache.verdict, origin),
             access_of(origin),
-            body if origin.robots else None,
+            body if origin.content else None,
             partial(self._cache.seconds_between, origin),
         )
 

@@ -181,7 +181,7 @@ def access_of(origin: Origin) -> Access:
     is_unreachable = origin.state is State.UNREACHABLE
     if origin.result.is_unavailable:
         state = REASONS[origin.result].value
-    elif origin.robots is None:
+    elif origin.content is None:
         state = "unreachable"
     else:
         state = "rules" if origin.failure is None else "stale-copy"

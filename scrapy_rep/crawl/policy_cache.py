@@ -353,8 +353,9 @@ class PolicyCache:
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
-        if origin.has_pacing and self._settings.obey_rate_limits:
-            seconds = origin.seconds_until_visit_time(self._clock.time())
+        pacing = origin.last_pacing
+        if pacing is not None and self._settings.obey_rate_limits:
+            seconds = pacing.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
             if seconds:
@@ -418,9 +419,9 @@ class PolicyCache:
     def delay(self, address: Address) -> float:
         """Return the delay that is known for an origin before a request needs its policy."""
         origin = self._files.find(address.origin or "")
-        if origin is None or not (origin.has_pacing and self._settings.obey_rate_limits):
+        if origin is None or not self._settings.obey_rate_limits:
             return 0
-        return min(origin.last_delay(self._clock.time()), self._settings.max_delay)
+        return self._seconds_between(origin.last_pacing)
 
     # The pace of hosts.
 
@@ -434,7 +435,7 @@ class PolicyCache:
             pacing = origin.pacing(self.tokens(request))
         seconds = self._seconds_between(pacing)
         host = self.frontier.hosts.get(origin.host)
-        if origin.robots is None and origin.state is State.UNREACHABLE:
+        if origin.content is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
         if seconds or host is not None:
@@ -453,8 +454,8 @@ class PolicyCache:
 
     def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
         """Log the pace of an origin once, and again if it changes."""
-        assert origin.robots is not None
-        records = describe(origin.robots, tokens)
+        assert origin.content is not None
+        records = describe(origin.content, tokens)
         seconds = self.seconds_between(origin, tokens)
         if records != origin.reported_pace:
             origin.reported_pace = records
@@ -750,7 +751,7 @@ class PolicyCache:
             )
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
-        if file.robots is not None:
+        if file.content is not None:
             effect = "Its last good copy is used"
         elif self._settings.unreachable == "allow":
             effect = "All requests to the site are allowed, because REP_UNREACHABLE is 'allow'"

@@ -219,8 +219,8 @@ class CrawlLog:
         elif origin.state is State.UNAVAILABLE and status is None:
             result = records.REDIRECT_LOOP
         digest = None
-        if origin.robots is not None:
-            effect, text = "rules", origin.robots.text
+        if origin.content is not None:
+            effect, text = "rules", origin.content.text
             digest = origin.copy.sha256 if origin.copy is not None else None
             if body is not None:
                 digest = digest or sha256(body).hexdigest()
@@ -260,7 +260,7 @@ class CrawlLog:
 
     def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
         """Log the pace that a site asks for."""
-        pace = "" if origin.robots is None else describe(origin.robots, agents)
+        pace = "" if origin.content is None else describe(origin.content, agents)
         self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
 
     # Pages.

@@ -48,7 +48,8 @@ class FakeClock(Clock):
     @property
     def pending(self) -> list[float]:
         """The times of the calls that are to be made."""
-        return sorted(call.getTime() for call in self._calls.getDelayedCalls())
+        calls: list[Any] = [*self._calls.getDelayedCalls()]
+        return sorted(call.getTime() for call in calls)
 
     def _step(self, until: float) -> bool:
         """Make the next calls, if they are due. Return whether there were some."""
