@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from testing.web import Web, text
 
 from .conftest import Crawl
@@ -41,15 +39,6 @@ async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
         assert str(exception) == "its page refuses ai-train"
 
 
-async def test_a_crawler_with_a_policy_token_follows_the_group_of_everyone(
-    web: Web, crawl: Crawl
-) -> None:
-    site = web.site(TRAINING)
-    settings = {"ROBOTSTXT_USER_AGENT": "__usage_ai-training"}
-    await crawl(site.urls("/art/1", "/shut/"), settings)
-    assert site.page_paths == ["/art/1"]
-
-
 ALL = """\
 User-agent: *
 Content-Signal: ai-train=no
@@ -68,16 +57,10 @@ async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
         Content_Usage="train-ai=y, ai-use=y, search=y",
     )
     site = web.site(ALL, {"/a": page})
-    settings: dict[str, Any] = {
-        "REP_INTENDED_USES": ["search", "ai-input", "tdm"],
-    }
+    settings = {"REP_INTENDED_USES": ["search", "ai-input", "tdm"]}
     outcome = await crawl(site.urls("/a"), settings, spider=Reader)
     meta = outcome.responses[site.url("/a")].meta
-    assert meta["robotstxt_usage"] == {
-        "train-ai": False,
-        "ai-use": False,
-        "search": True,
-        "tdm": False,
-    }
+    usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
+    assert meta["robotstxt_usage"] == usage
     [(_, exception)] = reader(outcome).dropped
     assert str(exception) == "its page refuses ai-input, tdm"
