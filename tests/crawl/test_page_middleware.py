@@ -130,23 +130,21 @@ def test_unavailable_after_is_compared_with_the_date_of_the_response(
 
 
 async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, crawl: Crawl) -> None:
-    site = web.site(
-        "User-agent: *\nContent-Signal: search=yes\n",
-        {
-            "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
-            "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
-            "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
-            "/gone": Page(NOINDEX_META, 404),
-        },
-    )
-    outcome = await crawl(site.urls("/", "/meta", "/header", "/image", "/gone"), spider=Reader)
+    pages = {
+        "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
+        "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
+        "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
+        "/gone": Page(NOINDEX_META, 404),
+    }
+    site = web.site("User-agent: *\nContent-Signal: search=yes\n", pages)
+    outcome = await crawl(site.urls("/", *pages), spider=Reader)
     seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert seen["/"]["page_directives"] == PageDirectives()
-    assert seen["/meta"]["page_directives"].nofollow
-    assert seen["/meta"]["page_directives"].max_snippet == 9
-    assert seen["/header"]["page_directives"].noindex
-    assert not seen["/header"]["page_directives"].noai
-    assert seen["/image"]["page_directives"].noindex
+    assert {path: meta["page_directives"] for path, meta in seen.items()} == {
+        "/": PageDirectives(),
+        "/meta": PageDirectives(nofollow=True, max_snippet=9),
+        "/header": PageDirectives(noindex=True),
+        "/image": PageDirectives(noindex=True, nofollow=True),
+    }
     assert all(meta["robotstxt_usage"] == {"search": True} for meta in seen.values())
     # The page that is missing went to the errback.
     gone: Any = outcome.failures[site.url("/gone")]
@@ -203,24 +201,21 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
 
 
 async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl
 ) -> None:
     past, future = (
         format_datetime(datetime.now(timezone.utc) + timedelta(days=days)) for days in (-1, 1)
     )
-    site = web.site(
-        None,
-        {
-            "/meta": html(NOINDEX_META),
-            "/header": text("x", X_Robots_Tag="noindex"),
-            "/past": text("x", X_Robots_Tag=f"unavailable_after: {past}"),
-            "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
-            "/old": text("x", X_Robots_Tag="unavailable_after: 2010-06-25",
-                         Date="Thu, 24 Jun 2010 15:00:00 GMT"),
-        },
-    )  # fmt: skip
-    paths = ("/", "/meta", "/header", "/past", "/future", "/old")
-    outcome = await crawl(site.urls(*paths), {"REP_NOINDEX": "drop"}, spider=Reader)
+    old = {"X_Robots_Tag": "unavailable_after: 2010-06-25", "Date": "Thu, 24 Jun 2010 15:00:00 GMT"}
+    pages = {
+        "/meta": html(NOINDEX_META),
+        "/header": text("x", X_Robots_Tag="noindex"),
+        "/past": text("x", X_Robots_Tag=f"unavailable_after: {past}"),
+        "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
+        "/old": text("x", **old),
+    }
+    site = web.site(None, pages)
+    outcome = await crawl(site.urls("/", *pages), {"REP_NOINDEX": "drop"}, spider=Reader)
     assert sorted(reader(outcome).items) == ["/", "/future", "/old"]
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/header", "/meta", "/past"]
@@ -232,7 +227,8 @@ async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
     # Scrapy's own signal, so its own stats and log.
     assert outcome.stats["item_dropped_count"] == 3
     assert outcome.stats["item_dropped_reasons_count/ItemNotIndexable"] == 3
-    warned = [r for r in caplog.records if r.levelno == logging.WARNING and "Dropped" in r.msg]
+    records = outcome.log.records
+    warned = [each for each in records if each.levelno == logging.WARNING and "Dropped" in each.msg]
     assert len(warned) == 3
 
 
@@ -280,23 +276,20 @@ NOFOLLOW_PAGE = '<meta name="robots" content="nofollow"><a href="/next">next</a>
 
 
 async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl
 ) -> None:
-    site = web.site(
-        None,
-        {
-            "/meta": html(NOFOLLOW_PAGE),
-            "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
-            "/free": html('<a href="/third">third</a>'),
-        },
-    )
-    paths = ("/meta", "/header", "/free")
+    pages = {
+        "/meta": html(NOFOLLOW_PAGE),
+        "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
+        "/free": html('<a href="/third">third</a>'),
+    }
+    site, paths = web.site(None, pages), tuple(pages)
     outcome = await crawl(site.urls(*paths), {"REP_NOFOLLOW": "drop"}, spider=Reader)
     assert site.page_paths == sorted([*paths, "/third"])
     assert outcome.stats["robotstxt/nofollow"] == 2
     assert outcome.stats["robotstxt/nofollow/dropped"] == 2
     assert sorted(reader(outcome).items) == sorted([*paths, "/third"])
-    assert sum("Dropped because of nofollow on" in r.getMessage() for r in caplog.records) == 2
+    assert sum("Dropped because of nofollow on" in line for line in outcome.log.messages) == 2
 
 
 class Marker(Reader):
@@ -372,15 +365,13 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl)
 
 
 async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> None:
-    site = web.site(
-        "License: https://example.com/all.xml\n",
-        {
-            "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
-            "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
-            "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
-            "/moved": Page("", 302, {"Location": "/a/license"}),
-        },
-    )
+    pages = {
+        "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
+        "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
+        "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
+        "/moved": Page("", 302, {"Location": "/a/license"}),
+    }
+    site = web.site("License: https://example.com/all.xml\n", pages)
     outcome = await crawl(site.urls("/tag", "/moved", "/file"), spider=Reader)
     found = {url: r.meta["page_directives"] for url, r in outcome.responses.items()}
     expected = PageDirectives(noindex=True, nosnippet=True, noml=True)
@@ -390,7 +381,7 @@ async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> 
     assert found[site.url("/a/license")].licenses == licenses
     assert found[site.url("/file")].licenses == ("http://x.example/",)
     # Nothing fetches a license.
-    assert sorted(site.paths) == ["/a/license", "/file", "/moved", "/robots.txt", "/tag"]
+    assert sorted(site.paths) == sorted([*pages, "/robots.txt"])
 
 
 # Usage

@@ -31,7 +31,7 @@ from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, Visitor, our_warnings
+from .conftest import Crawl, Visitor
 from .following import FOLLOWING
 
 ROOT = Path(__file__).parents[2]
@@ -307,17 +307,12 @@ async def test_a_path_that_cannot_be_written_stops_the_crawl(
     with pytest.raises(SettingError, match=r"^REP_REPORT is .*cannot be written"):
         await crawl(site.urls("/a"), {"REP_REPORT": str(tmp_path / "file/report.json")})
     assert site.received == []
-    assert [record.levelname for record in caplog.records if "REP_REPORT is" in record.message] == [
-        "ERROR"
-    ]
+    levels = [each.levelname for each in caplog.records if "REP_REPORT is" in each.message]
+    assert levels == ["ERROR"]
 
 
 async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
-    web: Web,
-    crawl: Crawl,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -328,7 +323,7 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     outcome = await crawl(site.urls("/a", "/b"), reporting(tmp_path))
     assert len(outcome.responses) == 2
     assert outcome.stats["robotstxt/report_error_count"] >= 2
-    (message,) = our_warnings(caplog)
+    (message,) = outcome.warnings
     assert "No space left on device" in message
     assert "The crawl continues" in message
     (log,) = names_in(tmp_path)
@@ -341,11 +336,10 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
 async def test_without_robots_txt_there_is_no_report(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
-    await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, ROBOTSTXT_OBEY=False))
-    assert names_in(tmp_path) == []
-    off = {"DOWNLOADER_MIDDLEWARES": {"scrapy_rep.RobotsTxtMiddleware": None}}
-    await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))
-    assert names_in(tmp_path) == []
+    middlewares = {"scrapy_rep.RobotsTxtMiddleware": None}
+    for off in ({"ROBOTSTXT_OBEY": False}, {"DOWNLOADER_MIDDLEWARES": middlewares}):
+        await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))
+        assert names_in(tmp_path) == []
 
 
 # How a crawl ends.
