@@ -169,10 +169,7 @@ class Forgetful:
 
 @pytest.mark.parametrize(
     ("middlewares", "counts"),
-    [
-        ({RobotsTxtMiddleware: None, Overruling: 100}, (1, 0)),
-        ({Forgetful: 200}, (0, 1)),
-    ],
+    [({RobotsTxtMiddleware: None, Overruling: 100}, (1, 0)), ({Forgetful: 200}, (0, 1))],
 )
 async def test_a_disallowed_page_that_is_requested_is_found(
     web: Web, reported: Reported, middlewares: dict[type, int], counts: tuple[int, int]
@@ -210,10 +207,7 @@ async def test_other_reasons(web: Web, reported: Reported, tmp_path: Path) -> No
     report = await reported(urls, {"REP_LOCAL_RULES": str(rules), "REP_MAX_WAIT": 1})
     assert rows_of(origin_in(report, down)) == [(None, "unreachable", 0, 1)]
     assert origin_in(report, down).versions[0].failure == "status 503"
-    assert rows_of(origin_in(report, own)) == [
-        (None, "local-rule", 0, 1),
-        (2, "local-rule", 1, 0),
-    ]
+    assert rows_of(origin_in(report, own)) == [(None, "local-rule", 0, 1), (2, "local-rule", 1, 0)]
     details = {row.detail for row in origin_in(report, own).deciding}
     assert details == {"they asked (mail)", "they agreed (call)"}
     reasons = dict(report.totals.dropped_for)
@@ -439,10 +433,7 @@ SCRIPT = "User-agent: *\nDisallow: /private\nDisallow: /<script>alert(1)</script
 async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(SCRIPT)
     down = web.site(Page(b"", status=503), host="127.0.0.2")
-    urls = [
-        *site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"),
-        *down.urls("/b"),
-    ]
+    urls = [*site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"), *down.urls("/b")]
     exempt = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
     settings = {
         "REP_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],

@@ -480,8 +480,7 @@ def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:
 
 @pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize(
-    "line",
-    ["mybot:", ",", "unavailable_after:,", "a/b:", " ", "noindex,", "9", "2010-06-25,"],
+    "line", ["mybot:", ",", "unavailable_after:,", "a/b:", " ", "noindex,", "9", "2010-06-25,"]
 )
 def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
     text = line * (LONG_HEADER // len(line))

@@ -21,13 +21,7 @@ from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import background_file
-from scrapy_rep.reports.archive import (
-    Archive,
-    ArchivedRobotsTxt,
-    exchange_records,
-    read,
-    warcinfo,
-)
+from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_records, read, warcinfo
 from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
@@ -297,9 +291,7 @@ def chunked(*pieces: bytes) -> bytes:
 )  # fmt: skip
 def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes | None) -> None:
     found, problems = found_in(
-        path,
-        record("response", block),
-        record("response", block, WARC_Truncated="disconnect"),
+        path, record("response", block), record("response", block, WARC_Truncated="disconnect")
     )
     cut_off = body if len(body or b"") > SIZE_LIMIT else None  # what is cut off is no file
     assert [each.body for each in found] == [body, cut_off]
