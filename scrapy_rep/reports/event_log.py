@@ -148,7 +148,7 @@ class CrawlLog:
         meta = request.meta
         verdict, kind = meta.get(ROBOTSTXT), "sent"
         if meta.get(IS_ROBOTSTXT_REQUEST):
-            verdict, kind = "", "robots.txt"
+            verdict, kind, broken = "", "robots.txt", None
         elif meta.get(DONT_OBEY):
             verdict = records.EXEMPT
         elif not isinstance(verdict, Verdict):
@@ -225,7 +225,7 @@ class CrawlLog:
             if body is not None:
                 digest = digest or sha256(body).hexdigest()
                 self._add_file(digest, body, text)
-            if failure is None and (not text or text.isspace()):
+            if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
         elif origin.state is State.UNAVAILABLE:
             effect = "disallow" if origin.disallow_all else "allow"

@@ -420,6 +420,7 @@ async def test_report_store_and_archive_have_the_same_hash(
         assert entry is not None
         assert entry.copy is not None
         (version,) = origin_in(report, site).versions
+        assert version.result == ("rules" if entry.body else "empty")
         assert version.sha256 == entry.copy.sha256 == archived[site.root]
         assert sha256(entry.body or b"").hexdigest() == version.sha256
     assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"
