@@ -8,21 +8,23 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
 
-from scrapy_rep import PageDirectives, PageDirectivesMiddleware, page_directives
+from scrapy_rep import AccessTerms, PageDirectives, PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
 from testing.web import Page, Web, text
 
-from .conftest import Crawl, Outcome, Visitor, make_crawler
+from .conftest import Crawl, Outcome, Visitor, in_turn, make_crawler
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
 DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}
@@ -33,30 +35,25 @@ def html(body: str, **headers: str) -> Page:
     return Page(body, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
+def scraped(item: dict[str, str], spider: Any) -> None:
+    spider.items.append(item["path"])
+
+
+async def dropped(item: dict[str, str], response: Any, exception: Exception, spider: Any) -> None:
+    assert item["path"] in response.url
+    spider.dropped.append((item["path"], exception))
+
+
 class Reader(Visitor):
     """Makes an item of every page, and a request of every link, with some values in its meta."""
 
+    on = MappingProxyType({signals.item_scraped: scraped, signals.item_dropped: dropped})
     marks: tuple[tuple[str, Any], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.items: list[str] = []
         self.dropped: list[tuple[str, Exception]] = []
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.crawler.signals.connect(self._scraped, signal=signals.item_scraped)
-        self.crawler.signals.connect(self._dropped, signal=signals.item_dropped)
-        async for request in super().start():
-            yield request
-
-    def _scraped(self, item: dict[str, str]) -> None:
-        self.items.append(item["path"])
-
-    async def _dropped(
-        self, item: dict[str, str], response: Response, exception: Exception
-    ) -> None:
-        assert item["path"] in response.url
-        self.dropped.append((item["path"], exception))
 
     def parse(self, response: Response, **_: Any) -> Any:
         super().parse(response)
@@ -167,15 +164,15 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
 async def test_the_tokens_are_the_same_as_for_robots_txt(
     web: Web, crawl: Crawl, settings: dict[str, Any], headers: dict[str, str], token: str
 ) -> None:
-    everyone = ("testbot", "ownbot", "rulebot")
-    said = "".join(f'<meta name="{name}" content="max-snippet:1">' for name in everyone)
-    said = said.replace(f'"{token}" content="max-snippet:1', f'"{token}" content="noindex')
+    said = "".join(
+        f"<meta name={name} content={'noindex' if name == token else 'max-snippet:1'}>"
+        for name in ("testbot", "ownbot", "rulebot")
+    )
     site = web.site(None, {"/": html(said)})
     request = Request(site.url("/"), headers=headers)
     outcome = await crawl([request], settings)
     directives = outcome.responses[site.url("/")].meta["page_directives"]
-    assert directives.noindex
-    assert directives.max_snippet is None
+    assert directives == PageDirectives(noindex=True)
 
 
 class Copier(Reader):
@@ -461,6 +458,133 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
     assert all("refuses" in str(exception) for _, exception in dropped)
     assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
+
+
+TRAINING = """\
+User-agent: *
+Disallow: /shut/
+
+User-agent: __usage_ai-training
+Disallow: /art/
+Allow: /art/free/
+"""
+
+
+async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(TRAINING, {"/art/picture": text("a picture")})
+    paths = ("/", "/art/1", "/art/free/1", "/art/picture")
+    settings = {"REP_INTENDED_USES": ["ai-train"]}
+    outcome = await crawl(site.urls(*paths, "/shut/"), settings, spider=Reader)
+    # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
+    assert site.page_paths == sorted(paths)
+    metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert {path: metas[path]["robotstxt_usage"] for path in paths} == {
+        "/": {},
+        "/art/1": {"train-ai": False},
+        "/art/free/1": {"train-ai": True},
+        "/art/picture": {"train-ai": False},
+    }
+    dropped = dict(reader(outcome).dropped)
+    assert sorted(dropped) == ["/art/1", "/art/picture"]
+    for exception in dropped.values():
+        assert str(exception) == "its page refuses ai-train"
+
+
+ALL = """\
+User-agent: *
+Content-Signal: ai-train=no
+Content-Usage: train-ai=n, search=y
+Allow: /
+
+User-agent: __usage_ai-training
+Disallow: /
+"""
+
+
+async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
+    page = html(
+        '<meta name="tdm-reservation" content="1">',
+        Content_Signal="ai-train=no, ai-input=no",
+        Content_Usage="train-ai=y, ai-use=y, search=y",
+    )
+    site = web.site(ALL, {"/a": page})
+    settings = {"REP_INTENDED_USES": ["search", "ai-input", "tdm"]}
+    outcome = await crawl(site.urls("/a"), settings, spider=Reader)
+    meta = outcome.responses[site.url("/a")].meta
+    usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
+    assert meta["robotstxt_usage"] == usage
+    [(_, exception)] = reader(outcome).dropped
+    assert str(exception) == "its page refuses ai-input, tdm"
+
+
+# Pages that require a payment or a license
+
+PAID = Page("", 402, {"crawler-price": "USD 0.01"})
+LICENSED = Page(
+    "",
+    401,
+    {
+        "WWW-Authenticate": 'License error="invalid_token"',
+        "Link": '</license.xml>; rel="license"; type="application/rsl+xml"',
+    },
+)
+PASSWORD = Page("", 401, {"WWW-Authenticate": 'Basic realm="License"'})
+
+# All statuses that a site answers with here are retried, by the settings of the user.
+RETRIES = {
+    "RETRY_ENABLED": True,
+    "RETRY_TIMES": 2,
+    "RETRY_HTTP_CODES": [401, 402, 503],
+    "HTTPERROR_ALLOW_ALL": True,
+}
+
+
+async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(None, {"/paid": PAID, "/licensed": LICENSED, "/password": PASSWORD,
+                           "/broken": Page("", 503)})  # fmt: skip
+    paths = ("/paid", "/licensed", "/password", "/broken")
+    outcome = await crawl(site.urls(*paths), RETRIES)
+    assert site.page_paths == ["/broken"] * 3 + ["/licensed", "/paid"] + ["/password"] * 3
+    assert outcome.stats["robotstxt/payment_required"] == 1
+    assert outcome.stats["robotstxt/license_required"] == 1
+    assert outcome.stats["retry/count"] == 4
+    seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert seen["/paid"]["page_directives"].access_terms == AccessTerms(
+        payment_required=True, price="USD 0.01"
+    )
+    licensed = seen["/licensed"]["page_directives"]
+    assert licensed.access_terms == AccessTerms(license_required=True)
+    assert licensed.licenses == (site.url("/license.xml"),)
+    assert seen["/password"]["page_directives"].access_terms is None
+    # Nothing but pages was requested.
+    assert set(site.paths) == {"/robots.txt", *paths}
+
+
+class Retrier(Visitor):
+    """Retries a page itself."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        if response.status == 402:
+            assert response.request is not None
+            yield get_retry_request(response.request, spider=self, reason="402")
+
+
+async def test_a_spider_may_retry_a_page_itself(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": in_turn(PAID, Page("", 503), Page("open"))})
+    outcome = await crawl(site.urls("/"), RETRIES, spider=Retrier)
+    assert site.page_paths == ["/"] * 3
+    assert outcome.responses[site.url("/")].body == b"open"
+
+
+async def test_the_value_of_a_user_stays(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": PAID})
+    outcome = await crawl([Request(site.url("/"), meta={"dont_retry": "access"})], RETRIES)
+    assert outcome.responses[site.url("/")].meta["dont_retry"] == "access"
 
 
 # Whatever a site sends
