@@ -16,9 +16,7 @@ from tests.crawl.conftest import scrapy
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ROOT / "example_project"
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the example web needs all of 127.0.0.0/8"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs all of 127.0.0.0/8")
 
 
 def crawl(*arguments: str) -> subprocess.CompletedProcess[str]:

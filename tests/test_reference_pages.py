@@ -141,10 +141,8 @@ def messages_in_the_code() -> Iterator[tuple[str, str]]:
         elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "logger":
             level, text = ("warning", texts[1:]) if name == "log" else (name, texts)
             if text and text[0] and text[0] != "%s":  # a text that another function gives
-                yield (
-                    level.replace("exception", "error"),
-                    re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0]),
-                )
+                level = level.replace("exception", "error")
+                yield level, re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0])
 
 
 def test_log_messages() -> None:

@@ -62,11 +62,8 @@ async def test_no_robots_txt_goes_through_a_browser(
     web: Web, crawl: Crawl, middleware: type, place: int
 ) -> None:
     site = web.site(RULES)
-    settings = {
-        "DOWNLOAD_HANDLERS": {"http": Browser},
-        "DOWNLOADER_MIDDLEWARES": {middleware: place},
-    }
-    await crawl(site.urls(*PATHS), settings)
+    places = {"DOWNLOADER_MIDDLEWARES": {middleware: place}}
+    await crawl(site.urls(*PATHS), {**places, "DOWNLOAD_HANDLERS": {"http": Browser}})
     assert outcome_of(site) == RULES_HOLD
     assert Browser.shown == ["/public"]
 

@@ -112,9 +112,7 @@ async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: 
     assert left_over(outcome.crawler) == []
 
 
-async def test_overdue_requests_do_not_fetch_again_with_a_full_cache(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web, crawl: Crawl) -> None:
     """The policy of an origin stays in the cache until its requests are dropped."""
     down = web.site(failing(1000, "250"))
     late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")

@@ -270,9 +270,7 @@ async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: C
     assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
-async def test_a_visit_time_too_far_off_drops_requests(
-    web: Web, crawl: Crawl, clock: Clock
-) -> None:
+async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: Clock) -> None:
     clock.set(at(9, 0, 0))
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))

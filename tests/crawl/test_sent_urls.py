@@ -113,7 +113,9 @@ async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: s
         verbatim = {"verbatim_url": True, **meta}
         asked = [Request(server.url(path), meta=meta, dont_filter=True) for path in PATHS + OPEN]
         if HAS_VERBATIM_URL:
-            asked += (Request(server.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM)
+            asked += (
+                Request(server.url(path), meta=verbatim, dont_filter=True) for path in VERBATIM
+            )
         return asked
 
     outcome = await crawl(requests(), settings)
@@ -152,9 +154,7 @@ async def test_a_disallowed_page_is_annotated_and_counted(site: Site, crawl: Cra
     assert outcome.stats["robotstxt/final_url/disallowed"] == 1
     assert "robotstxt/forbidden" not in outcome.stats
     (warning,) = outcome.warnings
-    assert warning.startswith(
-        f"<GET {site.url('/moved')}> was redirected to {site.url('/private')}, "
-    )
+    assert warning.startswith(f"<GET {site.url('/moved')}> was redirected to {site.root}/private, ")
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
@@ -174,9 +174,7 @@ async def test_a_disallowed_page_is_dropped_by_a_setting(site: Site, crawl: Craw
     ("robots", "settings", "allowed", "reason"),
     [
         pytest.param(text(PRIVATE), {}, True, Reason.RULES, id="rules that allow it"),
-        pytest.param(
-            text("User-agent: *\nDisallow: /\n"), {}, False, Reason.RULES, id="rules that do not"
-        ),
+        pytest.param(text("User-agent: *\nDisallow: /\n"), {}, False, Reason.RULES, id="others"),
         pytest.param(Page(status=404), {}, True, Reason.UNAVAILABLE, id="none"),
         pytest.param(Page(status=503), {}, False, Reason.UNREACHABLE, id="unreachable"),
         pytest.param(
@@ -200,9 +198,7 @@ async def test_the_robots_txt_of_another_origin_is_fetched(
         assert other.robots_fetches == 1
 
 
-async def test_pages_that_wait_for_a_slow_robots_txt_block_no_others(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_pages_that_wait_for_a_slow_robots_txt_block_none(web: Web, crawl: Crawl) -> None:
     paths = numbers(4)
     live = web.site(PRIVATE, host="127.0.0.3")
     late = answer_when(lambda: live.page_paths == paths, text(PRIVATE))

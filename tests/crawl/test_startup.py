@@ -20,7 +20,7 @@ BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
-MISSING = "The setting {} does not exist and is ignored. Did you mean {}?"
+TYPO = "The setting {} does not exist and is ignored. Did you mean {}?"
 NAMED = "The User-Agent of this crawl has the name of {}, a crawler of {}: "
 NO_USE = (
     "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
@@ -37,11 +37,8 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
     [
         ({}, None),
         ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}, None),
-        ({"REP_TIMOUT": 3}, MISSING.format("REP_TIMOUT", "REP_TIMEOUT")),
-        (
-            {"ROBOTSTXT_USERAGENT": "me"},
-            MISSING.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT"),
-        ),
+        ({"REP_TIMOUT": 3}, TYPO.format("REP_TIMOUT", "REP_TIMEOUT")),
+        ({"ROBOTSTXT_USERAGENT": "me"}, TYPO.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT")),
         ({"REPORT": 1}, None),  # of another package
         ({"REP_INTENDED_USES": ["train_ai", "search"]}, NO_USE),
         ({"REP_INTENDED_USES": USES}, None),
