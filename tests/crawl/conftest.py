@@ -219,8 +219,11 @@ class ScrapysHandler:
     """A download handler that does what Scrapy's own does, for subclasses."""
 
     lazy = False
+    seen: list[Any]
+    """What a subclass has seen in the latest crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
+        type(self).seen = []
         handler = load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"])
         self._handler: Any = build_from_crawler(handler, crawler)
 

@@ -104,10 +104,7 @@ VERIFYING: dict[str, Any] = (
 
 
 # Scrapy 2.14 on the latest Twisted.
-deprecated_in_twisted = pytest.mark.filterwarnings("ignore:Passing method to twisted")
-
-
-@deprecated_in_twisted
+@pytest.mark.filterwarnings("ignore:Passing method to twisted")
 async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
     """A certificate that fails verification, and a server without TLS.
 

@@ -234,10 +234,6 @@ def test_waits_are_counted_once_for_each_queue() -> None:
 # Hosts that ask for fewer requests
 
 
-def seconds_held(crawl: FakeCrawl) -> float:
-    return crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
-
-
 @pytest.mark.parametrize(
     ("answers", "seconds"),
     [
@@ -270,7 +266,7 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
         crawl.frontier.note_answer(request, status, None)
         crawl.end(request)
-    assert seconds_held(crawl) == 1
+    assert crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now) == 1
     assert crawl.stat("backoff_count") == 1
 
 
@@ -279,7 +275,7 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
     now = crawl.clock.now
     state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
     crawl.frontier.hold_again(state)
-    assert seconds_held(crawl) == 20
+    assert crawl.frontier.hosts["a.example"].seconds_left(now) == 20
     assert state == {"a.example": now + 20, "c.example": now + 300}
     crawl.clock.advance(20)
     request = crawl.take()
