@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
-import scrapy_rep
-from scrapy_rep import exceptions, meta_keys, stores, testing
+from scrapy_rep import exceptions, meta_keys
 from scrapy_rep.commands.main import TOOLS
 from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
@@ -154,7 +153,7 @@ def test_log_messages() -> None:
         assert documented == {text for one, text in found if one == level}
 
 
-# Exit codes, names
+# Exit codes, attributes
 
 
 def test_exit_codes() -> None:
@@ -165,19 +164,6 @@ def test_exit_codes() -> None:
     assert {name: (found, unknown) for name, found, unknown in tools} == TOOL_CODES
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
-    }
-
-
-def test_public_names() -> None:
-    text = TEXTS["docs/reference/api.md"]
-    documented: dict[str, list[str]] = {}
-    module = ""
-    for found in re.finditer(r"^\.\. (?:currentmodule:: (.*)|auto\w+:: (\w+))", text, re.MULTILINE):
-        module = found[1] or module
-        documented.setdefault(module, []).extend([found[2]] if found[2] else [])
-    public = (scrapy_rep, stores, testing)
-    assert {module: sorted(names) for module, names in documented.items()} == {
-        module.__name__: sorted(module.__all__) for module in public
     }
 
 

@@ -26,6 +26,7 @@ NO_USE = (
     "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
     "Did you mean train-ai?"
 )
+BOTH = "Scrapy's own RobotsTxtMiddleware is also enabled: "
 OFF = "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt"
 USES = ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]
 SCRAPYS = default_settings.USER_AGENT
@@ -48,10 +49,7 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
         ({"USER_AGENT": GPTBOT}, NAMED.format("GPTBot", "OpenAI")),
         ({"USER_AGENT": "Googlebot/2.1", "ROBOTSTXT_USER_AGENT": "Googlebot"}, None),
         ({"ROBOTSTXT_OBEY": False}, OFF),
-        (
-            {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
-            "Scrapy's own RobotsTxtMiddleware is also enabled: ",
-        ),
+        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, BOTH),
         ({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None),
     ],
 )
@@ -83,13 +81,10 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param({}, id="the add-on"),
-        pytest.param({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, id="by hand"),
-        pytest.param({"ROBOTSTXT_OBEY": False}, id="the spider middleware alone"),
-        pytest.param(
-            {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser", "REP_STRICT": "maybe"},
-            id="the parser",
-        ),
+        {},
+        {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
+        {"ROBOTSTXT_OBEY": False},  # the spider middleware alone
+        {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser"},
     ],
 )
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
@@ -98,9 +93,8 @@ async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
     crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
     with pytest.raises(SettingError):
         await run_crawler(crawler, name="none")
-    assert our_warnings(caplog) == [
-        "REP_STRICT is 'maybe': it must be True or False. The crawl does not start."
-    ]
+    (line,) = our_warnings(caplog)
+    assert line == "REP_STRICT is 'maybe': it must be True or False. The crawl does not start."
     assert crawler.spider is None
     gc.collect()
 
@@ -132,8 +126,7 @@ def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
     ended = scrapy("crawl", "one", cwd=tmp_path)
     assert ended.returncode == 1
     (line,) = (line for line in ended.stderr.splitlines() if "ERROR" in line or "CRITICAL" in line)
-    assert line.endswith(
-        "REP_TIMEOUT is 'soon': it must be a number of seconds above 0. The crawl does not start."
-    )
+    why = "REP_TIMEOUT is 'soon': it must be a number of seconds above 0."
+    assert line.endswith(f"{why} The crawl does not start.")
     assert "Traceback" not in ended.stderr
     assert "it crawls" not in ended.stderr
