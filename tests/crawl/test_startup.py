@@ -107,23 +107,16 @@ import scrapy
 class One(scrapy.Spider):
     name = "one"
     start_urls = ["data:,x"]
+    custom_settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_TIMEOUT": "soon"}
 
     def parse(self, response):
         self.logger.info("it crawls")
 """
-PROJECT = """
-ADDONS = {"scrapy_rep.Addon": 500}
-SPIDER_MODULES = ["spider"]
-ROBOTSTXT_OBEY = True
-REP_TIMEOUT = "soon"
-"""
 
 
-def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
+def test_scrapy_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
-    (tmp_path / "project.py").write_text(PROJECT, encoding="utf-8")
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
-    ended = scrapy("crawl", "one", cwd=tmp_path)
+    ended = scrapy("runspider", "spider.py", cwd=tmp_path)
     assert ended.returncode == 1
     (line,) = (line for line in ended.stderr.splitlines() if "ERROR" in line or "CRITICAL" in line)
     why = "REP_TIMEOUT is 'soon': it must be a number of seconds above 0."
