@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import Response
 from scrapy.settings import default_settings
 
 from scrapy_rep import Reason
 from testing.faults import PATHS, RULES, raw
 from testing.web import Page, Pages, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, Visitor, in_turn, scrapy
+from .conftest import Crawl, in_turn, scrapy, travel
 
 EACH_LOOP = pytest.mark.each_loop
 
@@ -52,12 +50,13 @@ async def test_the_crawls_password_stays_with_its_host(web: Web, crawl: Crawl) -
 
 
 @EACH_LOOP
-async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) -> None:
+async def test_robots_txt_takes_and_leaves_no_cookies(web: Web) -> None:
     pages = {"/first": Page(headers={"Set-Cookie": "from=page"})}
     site = web.site(text(RULES, Set_Cookie="from=robots"), pages)
     other = web.site(RULES)  # cookies do not know ports
-    further = [site.url("/second"), other.url("/third")]
-    await crawl(site.urls("/first"), spider=CallingCallback, further=further)
+    async with travel() as spider:
+        for url in (*site.urls("/first", "/second"), other.url("/third")):
+            await spider.fetches(url)
     cookies = [
         {received.path: received.headers.get("cookie") for received in each.received}
         for each in (site, other)
@@ -66,16 +65,6 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
         {"/robots.txt": None, "/first": None, "/second": "from=page"},
         {"/robots.txt": None, "/third": "from=page"},
     ]
-
-
-class CallingCallback(Visitor):
-    """Asks the engine for further pages from a callback."""
-
-    further: list[str]
-
-    async def parse(self, response: Response, **_: Any) -> Any:
-        for url in self.further:
-            await self.engine.download_async(Request(url))
 
 
 # JOBDIR

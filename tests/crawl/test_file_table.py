@@ -17,8 +17,8 @@ from scrapy_rep.protocol.access import CopyInfo, FetchResult, NotModified, Rules
 from scrapy_rep.protocol.records import Pacing, describe
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
-from testing import generated
 from testing.generated import questions
+from tests.protocol.test_properties import bodies
 
 KEY = "https://www.example.com"
 URL = f"{KEY}/robots.txt"
@@ -55,15 +55,6 @@ def facts(robots: RobotsTxt, asked: list[tuple[str, str]]) -> list[object]:
         robots.text,
         repr(robots),
     ]
-
-
-bodies = st.one_of(
-    st.integers(0, 10**6).map(lambda seed: generated.files(1, seed).popitem()[1]),
-    st.integers(0, 10**6).map(
-        lambda seed: generated.files(1, seed).popitem()[1].decode("latin-1").encode("utf-16")
-    ),
-    st.binary(max_size=300),
-)
 
 
 @settings(max_examples=60)

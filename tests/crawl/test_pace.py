@@ -234,18 +234,14 @@ async def test_two_sites_keep_their_pace_with_a_cache_of_one(web: Web, crawl: Cr
 # Visit-time
 
 WINDOW = ALL + "Visit-time: 0600-0845\n"
-
-
-def at(hour: int, minute: int, second: float) -> float:
-    """Return a time of a day, in UTC."""
-    return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
+MIDNIGHT, HOUR = 20_000 * 86_400, 3600
 
 
 async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
     answer = raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(WINDOW)}\r\n\r\n{WINDOW}".encode())
 
     async def two_seconds_early(*connection: Any) -> None:
-        clock.set(at(5, 59, 58))
+        clock.set(MIDNIGHT + 6 * HOUR - 2)
         await answer(*connection)
 
     site, other = web.site(two_seconds_early), web.site(ALL)
@@ -258,7 +254,7 @@ async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: C
 
 
 async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: Clock) -> None:
-    clock.set(at(9, 0, 0))
+    clock.set(MIDNIGHT + 9 * HOUR)
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]

@@ -307,17 +307,6 @@ def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
 # Requests that wait in the downloader
 
 
-def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
-    crawl = crawl_of(A)
-    first, second = crawl.take(), crawl.take()
-    crawl.frontier.set_delay("a.example", A, 5)
-    assert not crawl.try_start(second)
-    assert crawl.try_start(first)
-    crawl.end(first)
-    crawl.clock.advance(5)
-    assert crawl.try_start(second)
-
-
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5)
@@ -337,23 +326,6 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
     assert crawl.engine.excluded == set()
-
-
-async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> None:
-    crawl = FakeCrawl()
-    first, second, last = (Request(f"{A}/{number}") for number in range(3))
-    waits = crawl.wait(first, second)
-    await settle()
-    assert crawl.policies.fetched == [A], "at once, and once"
-    crawl.set(A, Place.WAITING, 5)
-    await crawl.clock.run(5)
-    assert crawl.frontier.in_progress == {}
-    assert not crawl.try_start(last), "others wait before it"
-    crawl.set_ready(A)
-    assert list(crawl.frontier.in_progress) == [first, second]
-    await crawl.clock.run()
-    assert [each.result for each in waits] == [True, True]
-    assert crawl.try_start(last)
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:
