@@ -87,8 +87,10 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "mybot", "", "private", "?q", "example.com/a", "mailto:a@example.com", "data:,a", "http:/a",
-        "https\u017f://example.com", "x\x1b[2J" + "a" * 10_000,
+        "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
+        "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
+        "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
+        "x\x1b[2J" + "a" * 10_000,
     ],
 )  # fmt: skip
 def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:

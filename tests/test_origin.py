@@ -103,7 +103,7 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
                 event = DOWN  # without a copy nothing is asked conditionally
             origin.apply(event, now)
             if not isinstance(event, Cancelled):
-                body = None if origin.robots is None else b"User-agent: *\nDisallow: /private\n"
+                body = None if origin.content is None else b"User-agent: *\nDisallow: /private\n"
                 assert decode(encode(origin.to_entry(body))).body == body
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
         assert origin.next_action(now) is not Action.WAIT, "nothing is under way"
@@ -136,7 +136,7 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
     origin.start_fetch(T + 950)
     assert origin.next_action(T + 1001) is Action.WAIT
     origin.apply(rules(T + 1002, OTHER_FILE), T + 1002)
-    assert (origin.state, origin.robots) == (State.FRESH, OTHER_FILE)
+    assert (origin.state, origin.content) == (State.FRESH, OTHER_FILE)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_an_answer_starts_the_intervals_anew() -> None:
 def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     down = Unreachable("TimeoutError: it took too long", None, "https://b.example/robots.txt")
     origin = origin_after((T, rules(T, etag='"1"')), (T + DAY, down))
-    assert (origin.robots, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
+    assert (origin.content, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 

@@ -12,8 +12,8 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep import exceptions, meta_keys
+from scrapy_rep.commands.context import EXIT_CODES, TOOL_CODES
 from scrapy_rep.commands.main import TOOLS
-from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.settings import _SETTINGS, Settings

@@ -41,12 +41,11 @@ def test_crawl_delay() -> None:
     assert parse(b"User-agent: *\nDisallow: /private\n").crawl_delay("*") is None
 
 
-@pytest.mark.parametrize(("strict", "allowed"), [(False, False), (True, True)])
-def test_rep_strict_applies(strict: bool, allowed: bool) -> None:
-    crawler = get_crawler(settings_dict={"REP_STRICT": strict})
-    parser = build_from_crawler(RepRobotParser, crawler, b"User-agent: *\nDissallow: /\n")
+def test_scrapy_builds_it_from_a_crawler() -> None:
+    body = b"User-agent: *\nDissallow: /\n"
+    parser = build_from_crawler(RepRobotParser, get_crawler(), body)
     assert isinstance(parser, RobotParser)
-    assert parser.allowed("https://h/", "*") is allowed
+    assert not parser.allowed("https://h/", "*")
 
 
 def test_process_request_2_accepts_a_parser() -> None:

@@ -58,7 +58,7 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     tries the file again later.
     """
     if source is not None:
-        make = _type_of(source).make if isinstance(source, str) else _call
+        make = _type_of(source).make if isinstance(source, str) else _make_own
         store = make(source, ttl)  # type: ignore[arg-type]
     elif jobdir is not None:
         from .sqlite import SQLiteStore  # most crawls do not need it
@@ -82,23 +82,17 @@ def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
     Unlike a crawl, a tool does not go on without its store. ``must_exist``: the store is read, and
     none is created. Raises StoreError.
     """
-    store_type = _type_of(url)
-    if store_type.make is _make_memory:
-        raise StoreError("it ends with the process that has it")
-    if store_type.make is _make_own:
+    make = _type_of(url).make
+    if make not in (_make_sqlite, _make_redis):
         raise StoreError("only SQLite and Redis can be exported and imported")
-    store: Any
-    if store_type.make is _make_sqlite:
+    if make is _make_sqlite and must_exist:
         path = _sqlite_path(url)
-        if must_exist and not (path.exists() and path.stat().st_size):
+        if not (path.exists() and path.stat().st_size):
             raise StoreError(f"there is no store at {path}")
-        from .sqlite import SQLiteStore
-
-        store = SQLiteStore(path, ttl=TTL)
-    else:
-        store = store_type.make(url, TTL)
+    store = make(url, TTL)
+    assert isinstance(store, ThreadedStore)
     store.open()
-    return store  # type: ignore[no-any-return]
+    return store
 
 
 def find_type(url: str) -> StoreType | None:
@@ -171,17 +165,15 @@ def _make_redis(url: str, ttl: float) -> Store:
     return RedisStore(url, ttl=ttl)
 
 
-def _make_own(path: str, ttl: float) -> Store:
-    """Make the store of the class or the function at an import path."""
-    module, _, name = path.rpartition(".")
-    try:
-        factory = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise StoreError(str(error)) from error
-    return _call(factory, ttl)
-
-
-def _call(factory: Callable[..., Any], ttl: float) -> Store:
+def _make_own(source: StoreSource, ttl: float) -> Store:
+    """Make the store of a class or a function, or of that at an import path."""
+    factory: Any = source
+    if isinstance(source, str):
+        module, _, name = source.rpartition(".")
+        try:
+            factory = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise StoreError(str(error)) from error
     store: Store = factory(ttl=ttl)
     methods = [name for name in vars(Store) if not name.startswith("_")]
     missing = [name for name in methods if not hasattr(store, name)]

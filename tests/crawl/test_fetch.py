@@ -126,7 +126,7 @@ PLAIN = {"COMPRESSION_ENABLED": False}
         ({}, dict.fromkeys((401, 403, 410, 451), ALLOWED) | {203: RULES_HOLD}),
         ({}, dict.fromkeys((407, 429, 500, 599), DISALLOWED)),
         ({"REP_DISALLOW_STATUSES": [401, 403]}, {403: DISALLOWED, 404: ALLOWED}),
-        ({"REP_UNREACHABLE_STATUSES": [403]}, {403: DISALLOWED, 429: ALLOWED}),
+        ({"REP_DISALLOW_STATUSES": [429]}, {403: ALLOWED, 429: DISALLOWED}),
         ({"REP_5XX_AS_404": ["127.0.0.1"]}, {503: ALLOWED, 429: DISALLOWED}),
         ({"REP_5XX_AS_404": ["127.0.0.2"]}, {503: DISALLOWED}),
         ({"REP_UNREACHABLE": "allow"}, {200: RULES_HOLD, 503: ALLOWED}),

@@ -80,7 +80,6 @@ DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
         pytest.param({"ETag": f'"{"1" * 300}"'}, {}, {}, id="too long"),
         pytest.param({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}, {}, id="controls"),
         pytest.param({}, {}, {}, id="neither"),
-        pytest.param({"ETag": '"1"'}, {}, {"REP_CONDITIONAL_GET": False}, id="Google's plain GET"),
     ],
 )
 async def test_rfc_validators_are_sent_back(

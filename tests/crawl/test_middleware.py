@@ -204,7 +204,7 @@ REDIRECTS = "REP_TOO_MANY_REDIRECTS"
     ("robots", "settings", "cause", "remedy"),
     [
         (Page(status=503), {}, "status 503", "REP_5XX_AS_404 = ['127.0.0.1'] or "),
-        (Page(status=429), {}, "status 429", "REP_UNREACHABLE_STATUSES to a list without 429 or "),
+        (Page(status=429), {}, "status 429", ""),
         (
             redirect("/robots.txt"),
             {REDIRECTS: "unreachable"},

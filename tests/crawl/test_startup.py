@@ -84,17 +84,16 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
         {},
         {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
         {"ROBOTSTXT_OBEY": False},  # the spider middleware alone
-        {**BY_HAND, "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser"},
     ],
 )
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
     caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
 ) -> None:
-    crawler = make_crawler(Spider, {"REP_STRICT": "maybe", **settings})
+    crawler = make_crawler(Spider, {"REP_BACKOFF": "maybe", **settings})
     with pytest.raises(SettingError):
         await run_crawler(crawler, name="none")
     (line,) = our_warnings(caplog)
-    assert line == "REP_STRICT is 'maybe': it must be True or False. The crawl does not start."
+    assert line == "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
     assert crawler.spider is None
     gc.collect()
 

@@ -15,7 +15,6 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import gzip_bomb
 
 FILE = b"User-agent: *\nDisallow: /private\n"
-URL = "http://a.example/robots.txt"
 MIB = 1 << 20
 
 

@@ -48,7 +48,7 @@ class FakeClock(Clock):
     @property
     def pending(self) -> list[float]:
         """The times of the calls that are to be made."""
-        calls: Any = self._calls.getDelayedCalls()
+        calls: list[Any] = [*self._calls.getDelayedCalls()]
         return sorted(call.getTime() for call in calls)
 
     def _step(self, until: float) -> bool:

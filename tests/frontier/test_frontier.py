@@ -9,7 +9,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.fetch_limit import MAX_FACTOR, OLD, SLOW, FetchLimit, Permit
+from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
@@ -355,17 +355,16 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
 
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
     clock, engine, permits, ended = FakeClock(), FakeEngine(), list[Permit](), list[Permit]()
-    limit = FetchLimit(1, clock, engine, None)  # type: ignore[arg-type]
+    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
 
     def expire(permit: Permit) -> None:
         ended.append(permit)
         limit.release(permit)
 
-    for _ in range(MAX_FACTOR):
+    for _ in range(3):
         permit = await limit.acquire()
         permit.expire = partial(expire, permit)
         permits.append(permit)
-        clock.advance(SLOW)
     assert not limit.can_begin(), "none is old"
     assert ended == []
     clock.advance(OLD)

@@ -218,7 +218,7 @@ async def test_a_crawl_that_ends_returns_its_hosts(worker: Start) -> None:
     assert other.pop() is None
     queue: Any = one.queue
     queue.close()
-    assert not one.frontier.has_queues
+    assert not one.frontier.queues
     assert other.pop_url() == f"{B}/1"
     assert other.pop() is None  # a request to A is in progress
     one.end(request)

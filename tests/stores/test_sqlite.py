@@ -1,4 +1,4 @@
-"""The SQLite file: damaged, full, read-only, of another program, of several processes."""
+"""The SQLite file: damaged, full, of another program, of several processes; and the memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.registry import open_store
-from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
+from scrapy_rep.stores.sqlite import APPLICATION_ID, MemoryStore, SQLiteStore, _size
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(
@@ -74,66 +74,44 @@ def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.Mo
             store(path).open()
 
 
-def of_another_version(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 7")
-        db.execute("CREATE TABLE entries (something)")
-    db.close()
+def change(path: Path, *statements: str) -> None:
+    """Change the database as another program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
 
 
-def of_another_application(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA application_id = 1")
-        db.execute("CREATE TABLE precious (something)")
-    db.close()
-
-
-def of_an_application_without_a_name(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE precious (something)")
-    db.close()
-
-
-def no_database(path: Path) -> None:
-    path.write_bytes(b"Precious words.\n" * 1000)
-
-
-def damaged(path: Path) -> None:
-    """Damage everything but the header."""
-    opened = store(path)
-    opened.open()
-    opened.disconnect()
-    octets = path.read_bytes()
-    path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+VERSION_7 = (f"PRAGMA application_id = {APPLICATION_ID}", "PRAGMA user_version = 7")
+TABLE = "CREATE TABLE precious (something)"
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        of_another_version,
-        of_another_application,
-        of_an_application_without_a_name,
-        no_database,
-        damaged,
-    ],
+    "made",
+    [(*VERSION_7, TABLE), ("PRAGMA application_id = 1", TABLE), (TABLE,), None, "damaged"],
+    ids=["another version", "another application", "one without a name", "no database", "damaged"],
 )
 @pytest.mark.parametrize("in_jobdir", [True, False])
 async def test_a_file_that_is_no_usable_store_is_not_changed(
-    tmp_path: Path,
-    make: Callable[[Path], None],
-    in_jobdir: bool,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, made: Any, in_jobdir: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robotstxt.sqlite"
-    make(path)
+    if made is None:
+        path.write_bytes(b"Precious words.\n" * 1000)
+    elif made == "damaged":  # everything but the header
+        opened = store(path)
+        opened.open()
+        opened.disconnect()
+        octets = path.read_bytes()
+        path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+    else:
+        change(path, *made)
     before = path.read_bytes()
     source = None if in_jobdir else f"sqlite:///{path}"
-    opened = open_store(source, jobdir=str(tmp_path), ttl=60)
-    assert opened is not None
-    await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) is None
-    await opened.close()
+    fallback = open_store(source, jobdir=str(tmp_path), ttl=60)
+    assert fallback is not None
+    await fallback.put(ORIGIN, ENTRY)
+    assert await fallback.get(ORIGIN) is None
+    await fallback.close()
     (warning,) = caplog.records
     assert str(path) in warning.getMessage()
     assert path.read_bytes() == before
@@ -166,11 +144,13 @@ async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float)
 async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) -> None:
     opened = store(path)
     opened.open()
-    with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until}, 1)")
-        db.execute(f"INSERT INTO hosts VALUES ('a.example', 'theirs', 0, {until})")
-        db.execute(f"INSERT INTO hosts VALUES ('b.example', 'theirs', {until}, 1e9)")
-    db.close()
+    lease = "INSERT INTO leases VALUES"
+    change(
+        path,
+        f"{lease} (1, '{ORIGIN}', 'theirs', 0, {until})",
+        f"{lease} (2, 'a.example', 'theirs', 0, {until})",
+        f"{lease} (3, 'b.example', 'theirs', {until}, 1e9)",
+    )
     assert (await opened.claim(ORIGIN, 90))[0]
     assert await opened.reserve_host("a.example", 90) == 0
     assert await opened.reserve_host("b.example", 90) == 0
@@ -181,9 +161,7 @@ async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) ->
 async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> None:
     opened = store(path)
     opened.open()
-    with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
-    db.close()
+    change(path, f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
     assert await opened.get(ORIGIN) is None
     assert (await opened.claim(ORIGIN, 1))[:2] == (True, None)
     await opened.put(ORIGIN, ENTRY)
@@ -194,9 +172,7 @@ async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> Non
 async def test_an_origin_that_is_not_utf_8_does_not_end_the_entries(path: Path) -> None:
     opened = store(path)
     await opened.put(ORIGIN, ENTRY)
-    with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO entries VALUES (CAST(x'ff61' AS TEXT), 0, x'00', 0)")
-    db.close()
+    change(path, "INSERT INTO entries VALUES (CAST(x'ff61' AS TEXT), 0, x'00', 0)")
     assert dict(opened.entries()) == {ORIGIN: ENTRY, "\N{REPLACEMENT CHARACTER}a": None}
     await opened.close()
 
@@ -254,6 +230,42 @@ def test_open_store_refuses_a_path_that_cannot_be_a_file(
     assert "symbolic link" in caplog.records[0].getMessage()
     assert not (tmp_path / "elsewhere.db").exists()
 
-
-def test_without_a_url_and_a_jobdir_there_is_no_store() -> None:
     assert open_store(None, jobdir=None, ttl=60) is None
+
+
+async def test_an_entry_expires(path: Path) -> None:
+    now = 1e9
+    opened = SQLiteStore(path, ttl=0.5, now=lambda: now)
+    await opened.put(ORIGIN, ENTRY)
+    now += 1
+    await opened.put("https://b.example", ENTRY)
+    assert await opened.get(ORIGIN) is None
+    await opened.close()
+
+
+# In memory
+
+
+async def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entries that were put first are evicted first."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.MAX_MEMORY", 200_000)
+    numbers = range(100)
+    opened = MemoryStore(now=iter(range(1_000)).__next__)
+    for number in numbers:
+        assert await opened.reserve_host(f"{number}.example", 1) == 0
+        await opened.put(str(number), ENTRY._replace(body=random.Random(number).randbytes(10_000)))
+        assert _size(opened._connect()) <= 200_000
+    kept = [number for number in numbers if await opened.get(str(number)) is not None]
+    assert kept == list(numbers)[-len(kept) :]
+    assert 10 <= len(kept) <= 20
+
+
+async def test_the_data_in_memory_has_a_name_and_stays(tmp_path: Path) -> None:
+    one, other = MemoryStore(f"{tmp_path}/1"), MemoryStore(f"{tmp_path}/2")
+    await one.put(ORIGIN, ENTRY)
+    assert (await one.claim(ORIGIN, 10))[:2] == (True, ENTRY)
+    assert (await other.claim(ORIGIN, 10))[:2] == (True, None)
+    assert await one.reserve_host("a.example", 10) == 0
+    assert await other.reserve_host("a.example", 10) == 0
+    await one.close()
+    assert await MemoryStore(f"{tmp_path}/1").get(ORIGIN) == ENTRY
