@@ -350,6 +350,18 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
     assert crawl.left_over() == {}
 
 
+async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
+    crawl = FakeCrawl()
+    before = crawl.wait(Request(f"{A}/1"), Request(f"{B}/1"))
+    await settle()
+    crawl.frontier.close()
+    after = crawl.wait(Request(f"{C}/1"))
+    crawl.set_ready(A, B, C)
+    await settle()
+    assert [each.result for each in before + after] == [False] * 3
+    assert crawl.left_over() == {}
+
+
 # How many robots.txt files are fetched at once
 
 
@@ -366,6 +378,11 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
         permit.expire = partial(expire, permit)
         permits.append(permit)
     assert not limit.can_begin(), "none is old"
+    waiting = begin(limit.acquire())
+    await settle()
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    await settle()  # it leaves nothing
     assert ended == []
     clock.advance(OLD)
     assert limit.can_begin()
