@@ -6,8 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,9 +16,7 @@ from tests.crawl.conftest import scrapy
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ROOT / "example_project"
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the example web needs all of 127.0.0.0/8"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs all of 127.0.0.0/8")
 
 
 def crawl(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -55,28 +53,19 @@ def test_demo_fails_without_robotstxt_obey() -> None:
     assert re.search(r"ERROR: http://127.0.0.12:\d+/about: .*, 0 expected", without.stderr)
 
 
-@pytest.fixture
-def web() -> Iterator[str]:
-    """The web of the example; yields the origin of the site with a group for everyone."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "example.web"],
-        cwd=PROJECT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+def test_site_lists_disallowed_urls(tmp_path: Path) -> None:
+    """The second site of the web of the example has a group for everyone."""
+    pages = tmp_path / "pages.jsonl"
+    command = [sys.executable, "-m", "example.web"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=PROJECT, **pipes) as process:
         assert process.stdout is not None
         try:
-            origins = [process.stdout.readline().split()[0] for _ in range(13)]
-            yield origins[1]
+            web = [process.stdout.readline().split()[0] for _ in range(13)][1]
+            site = crawl("site", "-a", f"url={web}/", "-s", "DOWNLOAD_DELAY=0", "-O", str(pages))
             process.communicate(timeout=300)
         finally:
             process.kill()
-
-
-def test_site_lists_disallowed_urls(web: str, tmp_path: Path) -> None:
-    pages = tmp_path / "pages.jsonl"
-    site = crawl("site", "-a", f"url={web}/", "-s", "DOWNLOAD_DELAY=0", "-O", str(pages))
     assert site.returncode == 0, site.stderr
     assert site.stdout.splitlines()[-1] == "6 URLs, 3 allowed, 3 disallowed"
     assert re.search(r"/shop/cart +dropped +.*line 8, Disallow: /shop/cart, for \*", site.stdout)

@@ -55,6 +55,14 @@ def workers(
             process.communicate()
 
 
+def output_of(process: subprocess.Popen[str]) -> str:
+    """Return what a process has written when it has ended, without an error."""
+    output, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, errors
+    assert "] ERROR: " not in errors
+    return output
+
+
 def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
     late = Page(PRIVATE, delay=0.05)
     sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 21)]
@@ -64,8 +72,7 @@ def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
         asked.append([store, *(url for site in sites for url in site.urls(*paths))])
     with workers(*asked) as running:
         for process in running:
-            _, errors = process.communicate(timeout=TIMEOUT)
-            assert process.returncode == 0, errors
+            output_of(process)
         assert [site.robots_fetches for site in sites] == [1] * 20
     assert all(site.page_paths == ["/0", "/1", "/2"] for site in sites)
 
@@ -87,15 +94,12 @@ def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: st
         with workers([*options, *(site.url("/third") for site in sites)]) as (third,):
             one.kill()
             other.send_signal(signal.SIGSTOP)
-            _, errors = third.communicate(timeout=TIMEOUT)
-            assert third.returncode == 0, errors
+            output_of(third)
         released.set()
         other.send_signal(signal.SIGCONT)
-        _, errors = other.communicate(timeout=TIMEOUT)
-        assert other.returncode == 0, errors
+        output_of(other)
     with workers([*options, *(site.url("/last") for site in sites)]) as (last,):
-        _, errors = last.communicate(timeout=TIMEOUT)
-        assert last.returncode == 0, errors
+        output_of(last)
     for site in sites:
         assert site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
 
@@ -108,9 +112,7 @@ KILLED_AT = 4
 
 def run(*arguments: str) -> None:
     with workers(arguments) as (process,):
-        _, errors = process.communicate(timeout=TIMEOUT)
-        assert process.returncode == 0, errors
-        assert "] ERROR: " not in errors
+        output_of(process)
 
 
 def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(web: Web, tmp_path: Path) -> None:

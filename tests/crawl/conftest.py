@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -189,6 +190,26 @@ class CallerAndCloser(Caller, Closer):
     """Closes itself while its calls wait."""
 
 
+class Traveller(Visitor):
+    """Requests what the test asks for, one page after another, until the test is over."""
+
+    is_over = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        while not self.is_over:
+            await sleep(0.02)
+
+    async def fetches(self, url: str) -> bool:
+        """Ask for a page; whether robots.txt lets it."""
+        try:
+            await self.engine.download_async(Request(url))
+        except RobotsTxtDisallowed:
+            return False
+        return True
+
+
 class InTurn(Visitor):
     """Requests further pages after some."""
 
@@ -219,8 +240,11 @@ class ScrapysHandler:
     """A download handler that does what Scrapy's own does, for subclasses."""
 
     lazy = False
+    seen: list[Any]
+    """What a subclass has seen in the latest crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
+        type(self).seen = []
         handler = load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"])
         self._handler: Any = build_from_crawler(handler, crawler)
 
@@ -381,3 +405,19 @@ async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
         # If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
         await crawler.signals.send_catch_log_async(signals.engine_stopped)
         raise
+
+
+@asynccontextmanager
+async def travel(
+    settings: dict[str, Any] | None = None, **arguments: Any
+) -> AsyncIterator[Traveller]:
+    """A crawl with further settings, which ends with the context."""
+    crawler = make_crawler(Traveller, settings)
+    run = deferred_from_coro(run_crawler(crawler, requests=(), **arguments))
+    await until(lambda: hasattr(crawler.spider, "outcome"))
+    spider: Traveller = crawler.spider  # type: ignore[assignment]
+    try:
+        yield spider
+    finally:
+        spider.is_over = True
+        await maybe_deferred_to_future(run)

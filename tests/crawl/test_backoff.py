@@ -106,9 +106,7 @@ async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None
 
 
 async def test_many_sites_that_are_held_delay_no_other_site(web: Web, crawl: Crawl) -> None:
-    others = [
-        web.site(ALL, {"*": busy("300")}, host=f"127.0.0.{number}") for number in range(1, 41)
-    ]
+    others = [web.site(ALL, {"*": busy("300")}, host=f"127.0.0.{n}") for n in range(1, 41)]
     live = web.site(ALL, host="127.0.0.41")
     urls = [url for other in others for url in other.urls(*numbers(5))]
     settings = {**ANY_STATUS, "CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}

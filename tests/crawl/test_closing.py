@@ -55,10 +55,7 @@ class Waiting(NamedTuple):
     settings: dict[str, Any]
     is_sent: bool
     """Whether the responses wait, not the requests."""
-
-    @property
-    def awaited(self) -> list[Site]:
-        return [self.other if "REP_CHECK_FINAL_URL" in self.settings else self.site]
+    awaited: list[Site]
 
 
 @pytest.fixture(params=WAITS)
@@ -71,15 +68,16 @@ def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Pa
         pages |= {path: redirect(other.url(path)) for path in ("/1", "/2")}
     store = str(settings.get("REP_STORE", "")).format(tmp_path)
     settings = {**settings, "REP_STORE": store or None, "CLOSESPIDER_TIMEOUT": 120}
-    is_sent = {"REP_CHECK_FINAL_URL", "REP_TDMREP"} & settings.keys()
-    return Waiting(web.site(robots, pages), other, settings, bool(is_sent))
+    site, is_final = web.site(robots, pages), "REP_CHECK_FINAL_URL" in settings
+    is_sent = is_final or "REP_TDMREP" in settings
+    return Waiting(site, other, settings, is_sent, [other if is_final else site])
 
 
 async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_path: Path) -> None:
-    site, other, settings, _ = waiting
+    site, other, settings, _, awaited = waiting
     settings["JOBDIR"] = str(tmp_path)
     asked = [Request(url) for url in site.urls("/1", "/2")]
-    first = await crawl(asked, settings, spider=Closer, awaited=waiting.awaited)
+    first = await crawl(asked, settings, spider=Closer, awaited=awaited)
     assert first.stats["finish_reason"] == "enough"
     assert (first.responses, first.failures) == ({}, {})
     assert left_over(first.crawler) == []

@@ -59,9 +59,7 @@ async def test_rfc_every_fault_has_its_outcome(
     stats = outcome.stats
     assert stats.get("robotstxt/unreachable", 0) == len(unreachable)
     assert stats.get("robotstxt/forbidden/unreachable", 0) == 2 * len(unreachable)
-    exceptions = sum(
-        count for key, count in stats.items() if key.startswith("robotstxt/exception_count/")
-    )
+    exceptions = sum(stats[key] for key in stats if key.startswith("robotstxt/exception_count/"))
     assert stats["robotstxt/request_count"] == stats["robotstxt/response_count"] + exceptions
     for name, site in sites.items():
         origin = outcome.middleware.origins[site.root]
@@ -106,10 +104,7 @@ VERIFYING: dict[str, Any] = (
 
 
 # Scrapy 2.14 on the latest Twisted.
-deprecated_in_twisted = pytest.mark.filterwarnings("ignore:Passing method to twisted")
-
-
-@deprecated_in_twisted
+@pytest.mark.filterwarnings("ignore:Passing method to twisted")
 async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
     """A certificate that fails verification, and a server without TLS.
 
@@ -128,9 +123,7 @@ async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> Non
     assert unknown.paths == ["/robots.txt", "/public"]
 
 
-@pytest.mark.parametrize(
-    "setting", [{"RETRY_ENABLED": True, "RETRY_TIMES": 3}, {"REDIRECT_ENABLED": False}]
-)
+@pytest.mark.parametrize("setting", [{"RETRY_ENABLED": True}, {"REDIRECT_ENABLED": False}])
 async def test_retries_and_redirects_of_scrapy_do_not_apply(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Any]
 ) -> None:

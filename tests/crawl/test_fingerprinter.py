@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep import CleanParamRequestFingerprinter
 from testing.web import Web, text
 
-from .conftest import Crawl, InTurn, Outcome, Visitor
+from .conftest import Crawl, InTurn, Outcome, travel
 
 CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
 OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": CleanParamRequestFingerprinter}
@@ -56,19 +55,7 @@ async def test_a_resumed_crawl_knows_what_it_saw(web: Web, crawl: Crawl, tmp_pat
     assert site.page_paths == ["/", "/again", "/shop?ref=a"]
 
 
-class Fingerprints(Visitor):
-    """Takes fingerprints while its crawl knows a robots.txt."""
-
-    others: Sequence[Request]
-    taken: dict[str, bytes]
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        fingerprinter = self.crawler.request_fingerprinter
-        assert fingerprinter is not None
-        self.taken |= {each.url: fingerprinter.fingerprint(each) for each in self.others}
-
-
-async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
+async def test_what_a_fingerprint_is_made_of(web: Web) -> None:
     hostile = [f"Clean-param: a&%zz&\x00 /*{number}*\xff" for number in range(1_000)]
     site = web.site(text("\n".join([CLEAN, *hostile])))
     plain = site.url("/shop?id=1")
@@ -84,8 +71,10 @@ async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
         Request("s3://bucket/shop?ref=1"),
         Request("HTTP://EXAMPLE.COM:80/?ref=1"),
     ]
-    taken: dict[str, bytes] = {}
-    await crawl([site.url("/")], OURS, spider=Fingerprints, others=requests, taken=taken)
+    async with travel(OURS) as spider:
+        await spider.fetches(site.url("/"))
+        fingerprinter: Any = spider.crawler.request_fingerprinter
+        taken = {each.url: fingerprinter.fingerprint(each) for each in requests}
     assert taken[requests[0].url] == fingerprint(Request(plain))
     assert taken[requests[1].url] == fingerprint(Request(plain, method="POST", body=b"x"))
     assert taken[requests[2].url] == fingerprint(requests[2])

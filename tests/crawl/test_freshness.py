@@ -2,66 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from threading import Event
 from typing import Any
 
 import pytest
-from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier.clock import sleep
 from testing.faults import RULES, answer_when
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import Clock, Visitor, make_crawler, run_crawler, until
+from .conftest import Clock, Traveller, travel, until
 
 HOUR = 3600
 DAY = 24 * HOUR
 OTHER_RULES = "User-agent: *\nDisallow: /public\n"
 
 
-class Traveller(Visitor):
-    """Requests what the test asks for, one page after another, until the test is over."""
-
-    is_over = False
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        while not self.is_over:
-            await sleep(0.02)
-
-    async def fetches(self, url: str) -> bool:
-        """Ask for a page; whether robots.txt lets it."""
-        try:
-            await self.engine.download_async(Request(url))
-        except RobotsTxtDisallowed:
-            return False
-        return True
-
-    async def fetches_late(self, site: Site, clock: Clock, page: Page | Misbehaviour) -> bool:
-        """Whether it is let late in a robots.txt's life, with ``page`` in its place."""
-        assert await self.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = page
-        clock.ahead += 0.95 * DAY
-        return await self.fetches(site.url("/public"))
-
-
-@asynccontextmanager
-async def travel(settings: dict[str, Any] | None = None) -> AsyncIterator[Traveller]:
-    """A crawl with further settings, which ends with the context."""
-    crawler = make_crawler(Traveller, settings)
-    run = deferred_from_coro(run_crawler(crawler, requests=()))
-    await until(lambda: hasattr(crawler.spider, "outcome"))
-    spider: Traveller = crawler.spider  # type: ignore[assignment]
-    try:
-        yield spider
-    finally:
-        spider.is_over = True
-        await maybe_deferred_to_future(run)
+async def fetches_late(
+    spider: Traveller, site: Site, clock: Clock, page: Page | Misbehaviour
+) -> bool:
+    """Whether a page is let late in a robots.txt's life, with ``page`` in its place."""
+    assert await spider.fetches(site.url("/public"))
+    site.pages["/robots.txt"] = page
+    clock.ahead += 0.95 * DAY
+    return await spider.fetches(site.url("/public"))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +163,7 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clo
     site, released = web.site(RULES), Event()
     async with travel() as spider:
         answer = answer_when(released.is_set, Page(OTHER_RULES))
-        assert await spider.fetches_late(site, clock, answer)
+        assert await fetches_late(spider, site, clock, answer)
         origin = spider.outcome.middleware.origins[site.root]
         assert origin.in_flight, "the page came first"
         assert not await spider.fetches(site.url("/private")), "what holds, holds"
@@ -214,7 +179,7 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clo
 async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
     async with travel({"REP_TIMEOUT": 10}) as spider:
-        assert await spider.fetches_late(site, clock, Page(RULES, delay=60))
+        assert await fetches_late(spider, site, clock, Page(RULES, delay=60))
     assert site.robots_fetches == 2
     origin = spider.outcome.middleware.origins[site.root]
     assert (str(origin.state), origin.in_flight) == ("fresh", False)

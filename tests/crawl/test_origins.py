@@ -164,10 +164,7 @@ async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: Ftp) -> None:
     if not is_reactor_installed():  # Scrapy has no FTP there
         assert (site.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
         return
-    assert site.received == [
-        ("anonymous", "anonymous@", "robots.txt"),
-        ("me", "secret", "public"),
-    ]
+    assert site.received == [("anonymous", "anonymous@", "robots.txt"), ("me", "secret", "public")]
     assert reasons(outcome) == [Reason.RULES]
 
 
@@ -186,9 +183,7 @@ async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> N
     "options",
     [
         pytest.param({"anonymous": False}, id="refuses the login"),
-        pytest.param(
-            {"greeting": "\r\n220-".join(["Hello. " * 20] * 1000)}, id="a reply without end"
-        ),
+        pytest.param({"greeting": "\r\n220-".join(["Hello. " * 20] * 1000)}, id="endless reply"),
     ],
 )
 async def test_ftp_that_fails_is_unreachable(crawl: Crawl, ftp: Ftp, options: Any) -> None:

@@ -24,6 +24,7 @@ from .conftest import (
     in_turn,
     make_crawler,
     numbers,
+    run_crawler,
     together,
     until,
 )
@@ -110,21 +111,17 @@ async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: 
     assert left_over(outcome.crawler) == []
 
 
-async def test_overdue_requests_do_not_fetch_again_with_a_full_cache(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web) -> None:
     """The policy of an origin stays in the cache until its requests are dropped."""
     down = web.site(failing(1000, "250"))
-    late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")
-    outcomes: list[str] = []
-
-    class Dropped(Visitor):
-        def failed(self, failure: Any) -> None:
-            super().failed(failure)
-            outcomes.append(failure.request.url)
-
     settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
-    await crawl([*late.urls("/a"), *down.urls(*numbers(3))], settings, spider=Dropped)
+    crawler = make_crawler(Visitor, settings)
+
+    def are_dropped() -> bool:
+        return len(crawler.spider.outcome.failures) == 3  # type: ignore[union-attr]
+
+    late = web.site(answer_when(are_dropped, text(PRIVATE)), host="127.0.0.2")
+    await run_crawler(crawler, requests=[*late.urls("/a"), *down.urls(*numbers(3))])
     assert down.paths == ["/robots.txt"]
     assert late.paths == ["/robots.txt", "/a"]
 
@@ -154,15 +151,16 @@ BUSY = Page(status=503, headers={"Retry-After": "90"})
 NO_PROBE = ["/first", "/robots.txt"]
 
 
+def paths_of(site: Site) -> list[str]:
+    return ["probe" if len(path) == 33 else path for path in site.paths]
+
+
 @pytest.mark.each_loop
 async def test_google_a_5xx_for_every_missing_page_means_404(web: Web, crawl: Crawl) -> None:
     site = web.site(DOWN, {"*": DOWN, "/first": Page(), "/1": Page(), "/2": Page()})
     first = Request(site.url("/first"), meta=dict(EXEMPT))
-    later = site.urls("/1", "/2")
-    outcome = await crawl([first], spider=Disturber, then=[], next_urls=later)
-    probe = site.paths[2]
-    assert site.paths == ["/first", "/robots.txt", probe, "/1", "/2"]
-    assert len(probe) == 33
+    outcome = await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1", "/2"))
+    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/2"]
     assert outcome.stats["robotstxt/probe_count"] == 1
     assert outcome.stats["robotstxt/request_count"] == 2
     verdict = outcome.responses[site.url("/1")].meta["robotstxt"]
@@ -186,7 +184,7 @@ async def test_other_sites_that_answer_5xx_are_unreachable(
     site = web.site(robots, {"*": missing, "/first": Page(), "/1": Page(), "/2": Page()})
     first = Request(site.url("/first"), meta=meta)
     await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1"))
-    assert ["probe" if len(path) == 33 else path for path in site.paths] == received
+    assert paths_of(site) == received
 
 
 async def test_an_outage_is_probed_once(web: Web, crawl: Crawl, clock: Any) -> None:
@@ -199,6 +197,4 @@ async def test_an_outage_is_probed_once(web: Web, crawl: Crawl, clock: Any) -> N
         then=[lambda: None, lambda: setattr(clock, "ahead", 100)],
         next_urls=site.urls("/1", "/2"),
     )
-    assert ["probe" if len(path) == 33 else path for path in site.paths] == (
-        ["/first", "/robots.txt", "probe", "/1", "/robots.txt", "/2"]
-    )
+    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/robots.txt", "/2"]

@@ -86,9 +86,7 @@ async def test_a_scheduler_with_the_required_methods_only(web: Web, crawl: Crawl
 
 
 @EACH_LOOP
-async def test_a_crawl_that_stops_three_times_loses_nothing(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_a_stopped_crawl_loses_nothing(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     """Neither a robots.txt nor anything that this package adds to a request is in the files."""
     paced = web.site(f"{delayed(0.1)}Allow: /{'*' * 400_000}\n")
     late = web.site(Page(ALL, delay=0.5), host="127.0.0.2")

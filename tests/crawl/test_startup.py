@@ -20,12 +20,13 @@ BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
-MISSING = "The setting {} does not exist and is ignored. Did you mean {}?"
+TYPO = "The setting {} does not exist and is ignored. Did you mean {}?"
 NAMED = "The User-Agent of this crawl has the name of {}, a crawler of {}: "
 NO_USE = (
     "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
     "Did you mean train-ai?"
 )
+BOTH = "Scrapy's own RobotsTxtMiddleware is also enabled: "
 OFF = "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt"
 USES = ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]
 SCRAPYS = default_settings.USER_AGENT
@@ -37,11 +38,8 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
     [
         ({}, None),
         ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}, None),
-        ({"REP_TIMOUT": 3}, MISSING.format("REP_TIMOUT", "REP_TIMEOUT")),
-        (
-            {"ROBOTSTXT_USERAGENT": "me"},
-            MISSING.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT"),
-        ),
+        ({"REP_TIMOUT": 3}, TYPO.format("REP_TIMOUT", "REP_TIMEOUT")),
+        ({"ROBOTSTXT_USERAGENT": "me"}, TYPO.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT")),
         ({"REPORT": 1}, None),  # of another package
         ({"REP_INTENDED_USES": ["train_ai", "search"]}, NO_USE),
         ({"REP_INTENDED_USES": USES}, None),
@@ -51,10 +49,7 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
         ({"USER_AGENT": GPTBOT}, NAMED.format("GPTBot", "OpenAI")),
         ({"USER_AGENT": "Googlebot/2.1", "ROBOTSTXT_USER_AGENT": "Googlebot"}, None),
         ({"ROBOTSTXT_OBEY": False}, OFF),
-        (
-            {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
-            "Scrapy's own RobotsTxtMiddleware is also enabled: ",
-        ),
+        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, BOTH),
         ({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None),
     ],
 )
@@ -86,9 +81,9 @@ async def test_user_agents_without_a_product_token_are_counted_and_warned_about_
 @pytest.mark.parametrize(
     "settings",
     [
-        pytest.param({}, id="the add-on"),
-        pytest.param({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, id="by hand"),
-        pytest.param({"ROBOTSTXT_OBEY": False}, id="the spider middleware alone"),
+        {},
+        {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
+        {"ROBOTSTXT_OBEY": False},  # the spider middleware alone
     ],
 )
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
@@ -97,9 +92,8 @@ async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
     crawler = make_crawler(Spider, {"REP_BACKOFF": "maybe", **settings})
     with pytest.raises(SettingError):
         await run_crawler(crawler, name="none")
-    assert our_warnings(caplog) == [
-        "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
-    ]
+    (line,) = our_warnings(caplog)
+    assert line == "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
     assert crawler.spider is None
     gc.collect()
 
@@ -112,27 +106,19 @@ import scrapy
 class One(scrapy.Spider):
     name = "one"
     start_urls = ["data:,x"]
+    custom_settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_TIMEOUT": "soon"}
 
     def parse(self, response):
         self.logger.info("it crawls")
 """
-PROJECT = """
-ADDONS = {"scrapy_rep.Addon": 500}
-SPIDER_MODULES = ["spider"]
-ROBOTSTXT_OBEY = True
-REP_TIMEOUT = "soon"
-"""
 
 
-def test_scrapy_crawl_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
+def test_scrapy_logs_one_line_and_exits_with_1(tmp_path: Path) -> None:
     (tmp_path / "spider.py").write_text(SPIDER, encoding="utf-8")
-    (tmp_path / "project.py").write_text(PROJECT, encoding="utf-8")
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf-8")
-    ended = scrapy("crawl", "one", cwd=tmp_path)
+    ended = scrapy("runspider", "spider.py", cwd=tmp_path)
     assert ended.returncode == 1
     (line,) = (line for line in ended.stderr.splitlines() if "ERROR" in line or "CRITICAL" in line)
-    assert line.endswith(
-        "REP_TIMEOUT is 'soon': it must be a number of seconds above 0. The crawl does not start."
-    )
+    why = "REP_TIMEOUT is 'soon': it must be a number of seconds above 0."
+    assert line.endswith(f"{why} The crawl does not start.")
     assert "Traceback" not in ended.stderr
     assert "it crawls" not in ended.stderr

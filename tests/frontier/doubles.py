@@ -133,7 +133,6 @@ class FakePolicies:
         self.pages: list[str] = []
         """The URLs of the pages for which they were fetched."""
         self.expired: set[str] = set()
-        self.delays: dict[str, float] = {}
         self.free = 10**6
         """How many more fetches may begin."""
         self.recent = 0
@@ -169,7 +168,7 @@ class FakePolicies:
         return self.recent
 
     def delay(self, address: Address) -> float:
-        return self.delays.get(address.origin or "", 0)
+        return 0
 
 
 class FakeCrawl:
@@ -231,11 +230,6 @@ class FakeCrawl:
         """End a request."""
         self.engine.active.discard(request)
         self.frontier.finish(request, sent=sent)
-
-    def try_start(self, request: Request) -> bool:
-        """Let a request arrive in the downloader. Return whether it starts at once."""
-        self.engine.active.add(request)
-        return self.frontier.try_start(request)
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""

@@ -33,9 +33,7 @@ class Fake:
         self.downloader: Any = SimpleNamespace(
             active=set(), slots={}, total_concurrency=16, _process_queue=lambda _: None
         )
-        self.slot: Any = SimpleNamespace(
-            nextcall=SimpleNamespace(schedule=self._step), closing=None
-        )
+        self.slot: Any = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
         crawler: Any = SimpleNamespace(
             engine=SimpleNamespace(_slot=self.slot, downloader=self.downloader),
             spider=Spider("test"),
@@ -45,7 +43,7 @@ class Fake:
             delattr(attrgetter(owner)(crawler), last)
         self.crawler, self.engine = crawler, Engine(crawler)
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self.steps += 1
 
 

@@ -234,10 +234,6 @@ def test_waits_are_counted_once_for_each_queue() -> None:
 # Hosts that ask for fewer requests
 
 
-def seconds_held(crawl: FakeCrawl) -> float:
-    return crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
-
-
 @pytest.mark.parametrize(
     ("answers", "seconds"),
     [
@@ -270,7 +266,7 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
         crawl.frontier.note_answer(request, status, None)
         crawl.end(request)
-    assert seconds_held(crawl) == 1
+    assert crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now) == 1
     assert crawl.stat("backoff_count") == 1
 
 
@@ -279,7 +275,7 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
     now = crawl.clock.now
     state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
     crawl.frontier.hold_again(state)
-    assert seconds_held(crawl) == 20
+    assert crawl.frontier.hosts["a.example"].seconds_left(now) == 20
     assert state == {"a.example": now + 20, "c.example": now + 300}
     crawl.clock.advance(20)
     request = crawl.take()
@@ -311,17 +307,6 @@ def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
 # Requests that wait in the downloader
 
 
-def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
-    crawl = crawl_of(A)
-    first, second = crawl.take(), crawl.take()
-    crawl.frontier.set_delay("a.example", A, 5)
-    assert not crawl.try_start(second)
-    assert crawl.try_start(first)
-    crawl.end(first)
-    crawl.clock.advance(5)
-    assert crawl.try_start(second)
-
-
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5)
@@ -341,23 +326,6 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
     assert crawl.engine.excluded == set()
-
-
-async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> None:
-    crawl = FakeCrawl()
-    first, second, last = (Request(f"{A}/{number}") for number in range(3))
-    waits = crawl.wait(first, second)
-    await settle()
-    assert crawl.policies.fetched == [A], "at once, and once"
-    crawl.set(A, Place.WAITING, 5)
-    await crawl.clock.run(5)
-    assert crawl.frontier.in_progress == {}
-    assert not crawl.try_start(last), "others wait before it"
-    crawl.set_ready(A)
-    assert list(crawl.frontier.in_progress) == [first, second]
-    await crawl.clock.run()
-    assert [each.result for each in waits] == [True, True]
-    assert crawl.try_start(last)
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:
@@ -382,6 +350,18 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
     assert crawl.left_over() == {}
 
 
+async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
+    crawl = FakeCrawl()
+    before = crawl.wait(Request(f"{A}/1"), Request(f"{B}/1"))
+    await settle()
+    crawl.frontier.close()
+    after = crawl.wait(Request(f"{C}/1"))
+    crawl.set_ready(A, B, C)
+    await settle()
+    assert [each.result for each in before + after] == [False] * 3
+    assert crawl.left_over() == {}
+
+
 # How many robots.txt files are fetched at once
 
 
@@ -398,6 +378,11 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
         permit.expire = partial(expire, permit)
         permits.append(permit)
     assert not limit.can_begin(), "none is old"
+    waiting = begin(limit.acquire())
+    await settle()
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    await settle()  # it leaves nothing
     assert ended == []
     clock.advance(OLD)
     assert limit.can_begin()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import RedisError
@@ -246,13 +247,9 @@ async def test_a_server_that_fails_leaves_leases_to_end_by_themselves(
     crawl.push(f"{A}/1", f"{B}/1")
     request = crawl.take()
     queue: Any = crawl.queue
-    queue._script = fails
+    queue._script = Mock(side_effect=RedisError)
     crawl.end(request)
     crawl.clock.advance(LEASE / 3)
     assert caplog.text.count("The queue in Redis cannot be reached") == 2
     with pytest.raises(RedisError):
         crawl.push(f"{A}/2")
-
-
-def fails(**_: Any) -> None:
-    raise RedisError("gone")
