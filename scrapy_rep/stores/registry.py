@@ -1,8 +1,4 @@
-"""The values of REP_STORE: the stores that they select, and how a message shows them.
-
-To add a type of store, write a function that makes one, and add a row to :data:`STORE_TYPES`. The
-settings and their error message read this table.
-"""
+"""The values of REP_STORE: the stores that they select, and how a message shows them."""
 
 from __future__ import annotations
 
@@ -25,7 +21,6 @@ JOBDIR_FILE = "robotstxt.sqlite"
 """The name of the SQLite file in a JOBDIR."""
 
 HIDDEN = "***"
-"""Replaces a password."""
 
 _HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,/?#@]*)(?::[0-9]*)?"
 _URL = re.compile(
@@ -43,8 +38,7 @@ class StoreType(NamedTuple):
     pattern: re.Pattern[str]
     """Matches the whole of each of its URLs."""
     make: Callable[[str, float], Store]
-    """Makes the store at a URL, which is not open yet. The second argument is the seconds after
-    which an entry expires. Raises StoreError."""
+    """Makes the store at a URL, with the seconds after which an entry expires."""
 
 
 def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) -> Store | None:
@@ -54,8 +48,7 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     Returns None if both are None. ``ttl``: seconds after which an entry expires.
 
     Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
-    A SQLite file that cannot be opened logs a warning: the crawl continues without it, and
-    tries the file again later.
+    A SQLite file that cannot be opened logs a warning: it is tried again later.
     """
     if source is not None:
         make = _type_of(source).make if isinstance(source, str) else _make_own
@@ -77,10 +70,9 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
 
 
 def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
-    """Open the store at ``url`` for a tool, which calls its blocking methods.
+    """Open the store at ``url`` for a tool, which calls its blocking methods. Raises StoreError.
 
-    Unlike a crawl, a tool does not go on without its store. ``must_exist``: the store is read, and
-    none is created. Raises StoreError.
+    ``must_exist``: a SQLite file is not created.
     """
     make = _type_of(url).make
     if make not in (_make_sqlite, _make_redis):

@@ -34,9 +34,6 @@ APPLICATION_ID = 0x5245_5053
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
-BUSY_PAUSE = 0.01
-"""Seconds between two attempts to turn on the write-ahead log."""
-
 _VERSION = int.from_bytes(VERSION, "big")
 
 CLOCK_TOLERANCE = 5.0
@@ -284,7 +281,7 @@ def _turn_on_write_ahead_log(db: sqlite3.Connection) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-        time.sleep(BUSY_PAUSE)
+        time.sleep(0.01)
 
 
 @contextmanager
