@@ -25,7 +25,7 @@ from ..protocol.lines import SIZE_LIMIT
 
 
 class Entry(NamedTuple):
-    """What is known of a file of an origin, such as its robots.txt. Times are seconds since 1970."""
+    """What is known of a file of an origin, such as robots.txt. Times are seconds since 1970."""
 
     result: AccessResult
     """The result of the last fetch that was not cancelled: neither NOT_MODIFIED nor REDIRECT."""
