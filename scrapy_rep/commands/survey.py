@@ -29,7 +29,7 @@ import click
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
-from ..stores.registry import find_type, without_password
+from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, Context, tool
 from .crawlers import well_known_crawlers
 from .output import CommandError, ExitCode, writing
@@ -192,7 +192,7 @@ class Inputs:
         """Return a function that reads an input, or None for rows. Raises CommandError."""
         path = Path(name)
         if "://" in name:
-            if find_type(name) is None:
+            if find_form(name) is None:
                 raise CommandError(f"{without_password(name)} is not the URL of a store")
             return lambda: self._of_store(name)
         if path.is_dir():

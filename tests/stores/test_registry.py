@@ -14,20 +14,19 @@ from scrapy_rep.settings import Settings
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.registry import (
-    STORE_TYPES,
-    StoreType,
-    find_type,
+    STORE_FORMS,
+    find_form,
     open_store,
     store_forms,
     without_password,
 )
 from scrapy_rep.stores.sqlite import MemoryStore
 
-SQLITE, REDIS, MEMORY, PATH = STORE_TYPES
+SQLITE, REDIS, MEMORY, PATH = STORE_FORMS
 
 
 @pytest.mark.parametrize(
-    ("url", "store_type"),
+    ("url", "form"),
     [
         ("sqlite:///robots.db", SQLITE),
         ("sqlite:////folder/robots.db", SQLITE),
@@ -54,15 +53,15 @@ SQLITE, REDIS, MEMORY, PATH = STORE_TYPES
         ("redis", None),
     ],
 )
-def test_the_url_selects_the_type(url: str, store_type: StoreType | None) -> None:
-    assert find_type(url) is store_type
+def test_the_url_selects_the_type(url: str, form: str | None) -> None:
+    assert find_form(url) == form
 
 
 def test_an_unknown_url_is_an_error_that_lists_the_forms() -> None:
     with pytest.raises(StoreError, match=re.escape(f"it must be {store_forms()}")):
         open_store("postgres://h/db", jobdir=None, ttl=60)
-    for store_type in STORE_TYPES:
-        assert store_type.form in store_forms()
+    for form in STORE_FORMS:
+        assert form in store_forms()
 
 
 class OwnStore(MemoryStore):
