@@ -210,13 +210,6 @@ async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(
         assert [request.url for _, request in heard] == site.urls("/")
 
 
-async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> None:
-    site = web.site(Page(PRIVATE, delay=0.3))
-    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
-    assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
-
-
 # Invalid settings
 
 
@@ -262,9 +255,9 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
 # The pace of a site, among several crawlers
 
 
-async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) -> None:
-    """It is that of the host, whatever the download slots are."""
-    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 1\n")
+async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[str, Any]) -> None:
+    """The pace is that of the host, whatever the download slots are."""
+    site = web.site(Page("User-agent: *\nDisallow:\nCrawl-delay: 1\n", delay=0.3))
     quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     asked = [
