@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from typing_extensions import assert_never
 
 from .protocol.access import (
+    REASONS,
     AccessResult,
     Cancelled,
     CopyInfo,
@@ -27,7 +28,7 @@ from .protocol.access import (
 )
 from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
 from .protocol.records import Pacing
-from .protocol.robotstxt import REASONS, Reason, RobotsTxt, Verdict
+from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
@@ -138,8 +139,7 @@ class Resource(NamedTuple):
     stats: str
     """The beginning of the names of its stats."""
     parse: Callable[..., Any]
-    """Parses a body, with REP_STRICT and the URL it came from as ``strict`` and ``url``. It raises
-    for no body."""
+    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
 
 @dataclass(slots=True, eq=False)
@@ -414,11 +414,6 @@ class Origin(OriginFile):
         """Whether the last response was a 4xx that a setting treats as a refusal."""
         return self.unavailable is AccessResult.DISALLOWED
 
-    @property
-    def robots(self) -> RobotsTxt | None:
-        """The last good copy."""
-        return self.content
-
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
@@ -482,15 +477,10 @@ class Origin(OriginFile):
             self._paced = self.content, agents, Pacing.of(self.content, agents)
         return self._paced[2]
 
-    def last_delay(self, now: float) -> float:
-        """Return the delay in seconds, for the crawler that asked last; 0 if there is none."""
-        pacing = self._paced[2] if self._paced is not None else None
-        return pacing.seconds_between(now) if pacing is not None else 0
-
-    def seconds_until_visit_time(self, now: float) -> float:
-        """Return the seconds until the Visit-time begins, for the crawler that asked last."""
-        pacing = self._paced[2] if self._paced is not None else None
-        return pacing.seconds_until_visit_time(now) if pacing is not None else 0
+    @property
+    def last_pacing(self) -> Pacing | None:
+        """The pace that the good copy states for the crawler that asked last."""
+        return self._paced[2] if self.has_pacing and self._paced is not None else None
 
     def summary(self) -> str:
         """Return one line, for people, that describes what the robots.txt means."""

@@ -7,9 +7,9 @@ of Scrapy and of other plugins.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import inf
@@ -29,9 +29,6 @@ from .stores.registry import StoreSource, find_form, store_forms, without_passwo
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-_SCRAPY_NAMES = ("ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", "ROBOTSTXT_USER_AGENT")
-"""Scrapy's own settings for robots.txt."""
 
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
 """The modules of the download handlers that open as many connections as they get requests."""
@@ -73,16 +70,6 @@ def _choice(*choices: str) -> Kind:
     return Kind(" or ".join(map(repr, choices)), lambda value: choices[choices.index(str(value))])
 
 
-def _statuses(low: int, high: int) -> Kind:
-    def parse(value: object) -> frozenset[int]:
-        found = frozenset(map(int, _strings(value)))
-        if not all(low <= status <= high for status in found):
-            raise ValueError
-        return found
-
-    return Kind(f"a list of statuses from {low} to {high}", parse)
-
-
 def _boolean(value: object) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[str(value).strip().lower()]
 
@@ -96,6 +83,13 @@ def _items(value: Any) -> Iterable[Any]:
 
 def _strings(value: object) -> tuple[str, ...]:
     return tuple(text for item in _items(value) if (text := str(item).strip()))
+
+
+def _client_errors(value: object) -> frozenset[int]:
+    found = frozenset(map(int, _strings(value)))
+    if not all(400 <= status <= 499 for status in found):
+        raise ValueError
+    return found
 
 
 def _path(value: Any) -> str | None:
@@ -140,6 +134,14 @@ def _store(value: object) -> StoreSource | None:
     raise ValueError
 
 
+def _slot_concurrency(value: Any) -> dict[str, int]:
+    """Return the concurrency of the download slots that set one."""
+    slots = json.loads(value) if isinstance(value, str) else dict(value or {})
+    return {
+        str(key): int(slot["concurrency"]) for key, slot in slots.items() if "concurrency" in slot
+    }
+
+
 def _user_agents(value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
@@ -157,6 +159,8 @@ HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
 )
+CLIENT_ERRORS = Kind("a list of statuses from 400 to 499", _client_errors)
+PATH = Kind("None or a path", _path)
 TOML_PATH = Kind("None or the path of a TOML file", _path)
 PATHS = Kind("None, a path or a list of paths", _paths)
 ARCHIVE_PATH = Kind(
@@ -165,6 +169,7 @@ ARCHIVE_PATH = Kind(
     _archive_path,
 )
 STORE = Kind(lambda: f"None, {store_forms()}", _store)
+SLOTS = Kind("a dict of dicts, with integers as concurrency", _slot_concurrency)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
 
@@ -186,7 +191,7 @@ class Setting(NamedTuple):
             raise _unusable(self.name, value, text) from None
 
 
-_ROBOTS_AGENT = Setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
+_OBEY = Setting("ROBOTSTXT_OBEY", False, BOOLEAN)
 
 
 def _setting(name: str, default: Any, kind: Kind) -> Any:
@@ -197,8 +202,6 @@ def _setting(name: str, default: Any, kind: Kind) -> Any:
 class Settings:
     """The settings of one crawl. docs/reference/settings.md says what each of them means."""
 
-    strict: bool = _setting("REP_STRICT", False, BOOLEAN)
-    conditional_get: bool = _setting("REP_CONDITIONAL_GET", True, BOOLEAN)
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
     too_many_redirects: str = _setting(
@@ -207,10 +210,7 @@ class Settings:
     not_robots: str = _setting(
         "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
     )
-    disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), _statuses(400, 499))
-    unreachable_statuses: frozenset[int] = _setting(
-        "REP_UNREACHABLE_STATUSES", (407, 429), _statuses(400, 499)
-    )
+    disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
     unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
     unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
@@ -218,7 +218,7 @@ class Settings:
     cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
     concurrent_robotstxt_requests: int = _setting(
-        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 100, _whole_numbers(1)
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, _whole_numbers(1)
     )
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
     max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
@@ -240,27 +240,24 @@ class Settings:
     archive: str | None = _setting("REP_ARCHIVE", None, ARCHIVE_PATH)
     report: tuple[str, ...] = _setting("REP_REPORT", None, PATHS)
 
-    # Settings of Scrapy and of other plugins, in the form in which the package uses them.
-    robots_agent: str | tuple[str, ...] | None = None
-    """ROBOTSTXT_USER_AGENT: a User-Agent header, or product tokens in order of preference."""
-    jobdir: str | None = None
-    concurrent_requests: int = 16
-    """CONCURRENT_REQUESTS; 0 means no limit."""
-    domain_concurrency: int = 8
-    """CONCURRENT_REQUESTS_PER_DOMAIN."""
-    slot_concurrency: Mapping[str, int] = field(default_factory=dict)
-    """The concurrency of the slots in DOWNLOAD_SLOTS that set one."""
-    connections: int | None = None
+    # Settings of Scrapy and of other plugins.
+    robots_agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
+    jobdir: str | None = _setting("JOBDIR", None, PATH)
+    concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, _whole_numbers(0))
+    """0 means no limit."""
+    domain_concurrency: int = _setting("CONCURRENT_REQUESTS_PER_DOMAIN", 8, _whole_numbers(0))
+    slot_concurrency: Mapping[str, int] = _setting("DOWNLOAD_SLOTS", None, SLOTS)
+    http_cache_only: bool = _setting("HTTPCACHE_IGNORE_MISSING", False, BOOLEAN)
+    zyte_api_transparent_mode: bool = _setting("ZYTE_API_TRANSPARENT_MODE", False, BOOLEAN)
+
+    # What follows from several settings.
+    connections: int | None
     """How many connections the download handler of HTTP has; None if it has no limit of its own."""
-    http_cache_only: bool = False
-    """Whether Scrapy's HTTP cache ignores requests that it has no response to."""
-    zyte_api_transparent_mode: bool = False
-    """Whether scrapy-zyte-api downloads every request."""
-    page_agent: str | bytes | None = None
+    page_agent: str | bytes | None
     """The User-Agent header of requests that do not set one."""
-    unknown: list[tuple[str, str | None]] = field(default_factory=list)
+    unknown: list[tuple[str, str | None]]
     """What :func:`unknown_names` returns."""
-    has_default_agent: bool = False
+    has_default_agent: bool
     """Whether the product token is that of Scrapy itself, because no setting names the crawler."""
 
     def __post_init__(self) -> None:
@@ -277,21 +274,14 @@ class Settings:
         Raises :class:`SettingError` for an unusable value.
         """
         values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
-        robots_agent = _ROBOTS_AGENT.read(settings)
         agent = page_agent(settings, spider)
+        is_default = agent == default_settings.USER_AGENT
         return cls(
             **values,
-            robots_agent=robots_agent,
-            jobdir=settings["JOBDIR"] or None,
-            concurrent_requests=_integer(settings, "CONCURRENT_REQUESTS"),
-            domain_concurrency=_integer(settings, "CONCURRENT_REQUESTS_PER_DOMAIN"),
-            slot_concurrency=slot_concurrency(settings),
-            connections=connection_limit(settings),
-            http_cache_only=_flag(settings, "HTTPCACHE_IGNORE_MISSING"),
-            zyte_api_transparent_mode=_flag(settings, "ZYTE_API_TRANSPARENT_MODE"),
+            connections=connection_limit(settings, values["concurrent_requests"]),
             page_agent=agent,
             unknown=unknown_names(settings),
-            has_default_agent=robots_agent is None and agent == default_settings.USER_AGENT,
+            has_default_agent=values["robots_agent"] is None and is_default,
         )
 
     def concurrency_of(self, slot: str) -> int:
@@ -306,7 +296,7 @@ class Settings:
 _SETTINGS: dict[str, Setting] = {
     item.name: item.metadata["setting"] for item in fields(Settings) if item.metadata
 }
-"""The settings of this package by their attribute."""
+"""The settings by their attribute."""
 
 
 def read_settings(crawler: Crawler) -> Settings:
@@ -322,7 +312,8 @@ def changed_settings(settings: Settings) -> dict[str, object]:
     return {
         setting.name: _plain(without_passwords(value))
         for name, setting in _SETTINGS.items()
-        if (value := getattr(settings, name)) != setting.kind.parse(setting.default)
+        if setting.name.startswith("REP_")
+        and (value := getattr(settings, name)) != setting.kind.parse(setting.default)
     }
 
 
@@ -340,17 +331,12 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
 
     Each comes with the most similar setting that exists, or None.
     """
-    known = [setting.name for setting in _SETTINGS.values()] + list(_SCRAPY_NAMES)
+    known = [*(setting.name for setting in _SETTINGS.values()), _OBEY.name, "ROBOTSTXT_PARSER"]
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
         for name in sorted(str(name) for name in settings)
         if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def is_strict(crawler: Crawler) -> bool:
-    """Return REP_STRICT. Raises :class:`SettingError` for an unusable value."""
-    return bool(_SETTINGS["strict"].read(crawler.settings))
 
 
 def _unusable(name: str, value: object, expected: str) -> SettingError:
@@ -374,34 +360,15 @@ def without_passwords(value: object) -> object:
 # Settings of Scrapy and of other plugins
 
 
-@contextmanager
-def _readable(settings: BaseSettings, name: str, expected: str) -> Iterator[None]:
-    """Raise :class:`SettingError` if the value of a setting cannot be read."""
-    try:
-        yield
-    except (TypeError, ValueError):
-        raise _unusable(name, settings[name], expected) from None
-
-
-def _integer(settings: BaseSettings, name: str) -> int:
-    with _readable(settings, name, "a whole number"):
-        return settings.getint(name)
-
-
-def _flag(settings: BaseSettings, name: str) -> bool:
-    with _readable(settings, name, "True or False"):
-        return settings.getbool(name)
-
-
 def robotstxt_obey(crawler: Crawler) -> bool:
     """Whether the setting ROBOTSTXT_OBEY is on."""
-    return _flag(crawler.settings, "ROBOTSTXT_OBEY")
+    return bool(_OBEY.read(crawler.settings))
 
 
 def turns_obeying_off(settings: BaseSettings) -> bool:
     """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default is ignored."""
-    is_set = (settings.getpriority("ROBOTSTXT_OBEY") or 0) > SETTINGS_PRIORITIES["default"]
-    return is_set and not _flag(settings, "ROBOTSTXT_OBEY")
+    is_set = (settings.getpriority(_OBEY.name) or 0) > SETTINGS_PRIORITIES["default"]
+    return is_set and not _OBEY.read(settings)
 
 
 def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
@@ -426,14 +393,7 @@ def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | N
     return None
 
 
-def slot_concurrency(settings: BaseSettings) -> dict[str, int]:
-    """Return the concurrency of the download slots in DOWNLOAD_SLOTS that set one."""
-    with _readable(settings, "DOWNLOAD_SLOTS", "a dict of dicts, with integers as concurrency"):
-        slots = settings.getdict("DOWNLOAD_SLOTS").items()
-        return {str(key): int(slot["concurrency"]) for key, slot in slots if "concurrency" in slot}
-
-
-def connection_limit(settings: BaseSettings) -> int | None:
+def connection_limit(settings: BaseSettings, concurrent_requests: int) -> int | None:
     """Return how many connections the download handler of HTTP has; None if it has no limit.
 
     Scrapy's own handlers for Twisted open as many as they get requests. Others have a pool, of
@@ -442,7 +402,7 @@ def connection_limit(settings: BaseSettings) -> int | None:
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     paths = [handlers.get(scheme) for scheme in ("http", "https")]
     has_pool = any(path is not None and _has_pool(path) for path in paths)
-    return _integer(settings, "CONCURRENT_REQUESTS") or None if has_pool else None
+    return concurrent_requests or None if has_pool else None
 
 
 def _has_pool(path: str | type) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 from scrapy import Request
@@ -26,23 +26,6 @@ def push_first(queue: OriginQueue, request: Request) -> None:
     if first is not None:
         push(queue, first)
 
-
-DEFECTS: dict[str, dict[str, Any]] = {
-    "nothing": {},
-    "the pace": {"scrapy_rep.frontier.hosts.Host.seconds_left": lambda *_: 0},
-    "the rules": {
-        "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2": lambda *_: None,
-    },
-    "the order": {"scrapy_rep.frontier.queue.OriginQueue.push": push_first},
-    "nothing with calls": {},
-    "the counters": {"scrapy_rep.frontier.engine.Engine.include": lambda *_: None},
-    "the alarms": {"scrapy_rep.frontier.frontier.Frontier._ring": lambda *_: None},
-    "nothing with a back-off": {},
-    "the back-off": {"scrapy_rep.frontier.frontier.Frontier.note_answer": lambda *_: None},
-    "nothing with an error": {},
-    "the schedule": {"scrapy_rep.fetch.fetcher.Fetcher.unexpected": lambda *_: Cancelled()},
-}
-"""By name: what is replaced, and by what."""
 
 SCENARIO = Scenario(
     sites=(Site(0, 8000, (Answer("private", latency=1, delay=3),), page_latency=0.2),),
@@ -71,31 +54,57 @@ BACKOFF = replace(
     asks=(Ask(0, 0, "/a", fate="slow down for long"), Ask(0, 0, "/b"), Ask(2, 0, "/a")),
 )
 
-SCENARIOS = {
-    "nothing with a back-off": BACKOFF,
-    "the back-off": BACKOFF,
-    "nothing with calls": CALLS,
-    "the counters": CALLS,
-    "nothing with an error": ERROR,
-    "the schedule": ERROR,
+
+class Defect(NamedTuple):
+    """What is replaced, and by what; then the simulation finds a problem with this text."""
+
+    scenario: Scenario
+    target: str = ""
+    replacement: Any = None
+    problem: str = ""
+
+
+ENGINE, FRONTIER = "scrapy_rep.frontier.engine.Engine", "scrapy_rep.frontier.frontier.Frontier"
+RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2"
+PUSH = "scrapy_rep.frontier.queue.OriginQueue.push"
+SCHEDULE = "scrapy_rep.fetch.fetcher.Fetcher.unexpected"
+
+
+def nothing(*_: Any) -> None:
+    pass
+
+
+DEFECTS = {
+    "nothing": Defect(SCENARIO),
+    "the pace": Defect(
+        SCENARIO, "scrapy_rep.frontier.hosts.Host.seconds_left", lambda *_: 0, " s after "
+    ),
+    "the rules": Defect(SCENARIO, RULES, nothing, "was sent, against"),
+    "the order": Defect(SCENARIO, PUSH, push_first, " came after "),
+    "nothing with calls": Defect(CALLS),
+    "the counters": Defect(
+        CALLS, f"{ENGINE}.include", nothing, "are left: requests beyond CONCURRENT_REQUESTS"
+    ),
+    "the alarms": Defect(SCENARIO, f"{FRONTIER}._ring", nothing, "the crawl "),
+    "nothing with a back-off": Defect(BACKOFF),
+    "the back-off": Defect(BACKOFF, f"{FRONTIER}.note_answer", nothing, "to a host that is held"),
+    "nothing with an error": Defect(ERROR),
+    "the schedule": Defect(ERROR, SCHEDULE, lambda *_: Cancelled(), " times in a row"),
 }
-"""By defect, if it is not the first scenario."""
 
 MOST_TURNS = 4_000
 """The limit of a crawl in turns of its event loop. Without a defect, it needs some 300."""
 
 
 def problems() -> dict[str, list[str]]:
-    """Run all crawls, and return the problems that the simulation finds, by the defect."""
+    """Crawl with each defect, and return the problems that the simulation finds."""
     simulation.MOST_TURNS = MOST_TURNS
     logging.disable(logging.CRITICAL)
     found = {}
-    for name, replacements in DEFECTS.items():
-        with ExitStack() as stack:
-            for target, replacement in replacements.items():
-                stack.enter_context(patch(target, replacement))
+    for name, defect in DEFECTS.items():
+        with patch(defect.target, defect.replacement) if defect.target else nullcontext():
             try:
-                found[name] = run(SCENARIOS.get(name, SCENARIO))
+                found[name] = run(defect.scenario)
             except AssertionError as error:  # the crawl hangs, or does not end
                 found[name] = [str(error)]
     return found

@@ -2,53 +2,40 @@
 NAME=VALUE …``.
 
 The names are those of settings, LEASE and LONGEST_IDLE. The queue and the duplicate filter are
-those of scrapy-redis. The worker follows links. At its end it prints as JSON how many pages and
-robots.txt files it has fetched.
+those of scrapy-redis. The worker follows links. At its end it prints how many pages it has fetched.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import warnings
 from collections.abc import AsyncIterator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler, CrawlerProcess
+from scrapy import Request, signals
+from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep.frontier import redis_queue
-from tests.crawl.conftest import SETTINGS
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from tests.crawl.conftest import SETTINGS, Visitor
 
 # Another worker may still find pages. Scrapy looks into the queue every five seconds when idle.
 LONGEST_IDLE = 6.0
 
 
-class QueueWorker(Spider):
-    name = "queue_worker"
+class QueueWorker(Visitor):
+    """All workers yield the same URLs. The duplicate filter gives each URL to one of them."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        spider = super().from_crawler(crawler, *args, **kwargs)
-        crawler.signals.connect(spider.idle, signals.spider_idle)
-        return spider
-
-    def __init__(self, urls: list[str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.urls = urls
-        self.pages = 0
-        self.last_page = time.monotonic()
+    pages = 0
+    last_page = 0.0
 
     async def start(self) -> AsyncIterator[Request]:
-        # All workers yield the same URLs. The duplicate filter gives each URL to one of them.
-        for url in self.urls:
-            yield Request(url, callback=self.parse)
+        self.crawler.signals.connect(self.idle, signals.spider_idle)
+        self.last_page = time.monotonic()
+        async for request in super().start():
+            yield request.replace(callback=self.parse, errback=None)
 
     def parse(self, response: Response, **_: Any) -> Iterator[Request]:
         self.pages += 1
@@ -61,10 +48,7 @@ class QueueWorker(Spider):
             raise DontCloseSpider
 
     def closed(self, reason: str) -> None:
-        assert self.crawler.stats is not None
-        fetched = self.crawler.stats.get_value("robotstxt/response_count", 0)
-        known = self.crawler.stats.get_value("robotstxt/store/hit_count", 0)
-        sys.stdout.write(json.dumps({"pages": self.pages, "fetched": fetched, "known": known}))
+        sys.stdout.write(str(self.pages))
 
 
 def main(redis_url: str, *arguments: str) -> None:
@@ -85,7 +69,8 @@ def main(redis_url: str, *arguments: str) -> None:
     if "LEASE" in settings:
         vars(redis_queue)["LEASE"] = float(settings.pop("LEASE"))
     process = CrawlerProcess(settings)
-    process.crawl(QueueWorker, urls=[each for each in arguments if "://" in each])
+    urls = [each for each in arguments if "://" in each]
+    process.crawl(QueueWorker, requests=[Request(url) for url in urls])
     process.start()
 
 

@@ -18,6 +18,9 @@ OURS = "scrapy_rep.RobotsTxtMiddleware"
 THEIRS = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
 
 
+QUEUE = "SCHEDULER_PRIORITY_QUEUE"
+
+
 class OwnQueue(ScrapyPriorityQueue):
     pass
 
@@ -36,44 +39,37 @@ def with_addon(**project: Any) -> Settings:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        pytest.param(None, OriginPriorityQueue, id="Scrapy's default"),
-        pytest.param(
-            "scrapy.pqueues.DownloaderAwarePriorityQueue", OriginPriorityQueue, id="by its path"
-        ),
-        pytest.param(ScrapyPriorityQueue, PriorityFirstQueue, id="priorities across hosts"),
-        pytest.param(PriorityFirstQueue, PriorityFirstQueue, id="ours"),
-        pytest.param(OwnQueue, OwnQueue, id="the project's own"),
+        ({}, OriginPriorityQueue),
+        ({QUEUE: "scrapy.pqueues.DownloaderAwarePriorityQueue"}, OriginPriorityQueue),
+        ({QUEUE: ScrapyPriorityQueue}, PriorityFirstQueue),
+        ({QUEUE: PriorityFirstQueue}, PriorityFirstQueue),
+        ({QUEUE: OwnQueue}, OwnQueue),
     ],
 )
 def test_the_add_on_replaces_the_queues_of_scrapy_only(written: Any, expected: type) -> None:
-    settings = with_addon(**({} if written is None else {"SCHEDULER_PRIORITY_QUEUE": written}))
-    assert load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is expected
+    assert load_object(with_addon(**written)[QUEUE]) is expected
 
 
-def places(settings: Settings) -> dict[type, int | None]:
-    written = settings.getdict("DOWNLOADER_MIDDLEWARES")
-    return {load_object(middleware): place for middleware, place in written.items()}
+def places(settings: Settings, name: str = "DOWNLOADER_MIDDLEWARES") -> dict[type, int | None]:
+    return {load_object(path): place for path, place in settings.getdict(name).items()}
 
 
 @pytest.mark.parametrize(
-    ("written", "ours", "kept"),
+    ("written", "ours"),
     [
-        pytest.param({}, 100, {}, id="nothing written"),
-        pytest.param({THEIRS: 700, "scrapy.Spider": None}, 100, {THEIRS: 700}, id="others stay"),
-        pytest.param({OURS: 90}, 90, {}, id="ours by its path"),
-        pytest.param({OURS: None}, None, {}, id="ours switched off by hand"),
-        pytest.param({BUILT_IN: 350}, 350, {}, id="Scrapy's moved: its place is taken"),
-        pytest.param({BUILT_IN: 0}, 0, {}, id="Scrapy's at 0"),
+        ({}, 100),
+        ({"scrapy.Spider": None}, 100),
+        ({OURS: 90}, 90),
+        ({OURS: None}, None),  # switched off by hand
+        ({BUILT_IN: 350}, 350),  # its place is taken
+        ({BUILT_IN: 0}, 0),
     ],
 )
-def test_addon_takes_the_place_of_the_built_in(
-    written: dict[Any, int | None], ours: int | None, kept: dict[str, int]
-) -> None:
-    found = places(with_addon(DOWNLOADER_MIDDLEWARES=written))
+def test_addon_takes_the_place_of_the_built_in(written: Any, ours: int | None) -> None:
+    found = places(with_addon(DOWNLOADER_MIDDLEWARES={THEIRS: 700, **written}))
     assert found[BuiltInMiddleware] is None
     assert found[RobotsTxtMiddleware] == ours
-    for path, place in kept.items():
-        assert found[load_object(path)] == place
+    assert found[load_object(THEIRS)] == 700
 
 
 @pytest.mark.parametrize(
@@ -90,28 +86,24 @@ def test_robotstxt_obey_is_turned_on_unless_the_project_says_otherwise(
 @pytest.mark.parametrize(
     ("written", "place"),
     [
-        pytest.param({}, 40, id="nothing written"),
-        pytest.param({"scrapy_rep.PageDirectivesMiddleware": 60}, 60, id="ours by its path"),
-        pytest.param({PageDirectivesMiddleware: None}, None, id="ours switched off by hand"),
+        ({}, 40),
+        ({"scrapy_rep.PageDirectivesMiddleware": 60}, 60),
+        ({PageDirectivesMiddleware: None}, None),  # switched off by hand
     ],
 )
 def test_addon_adds_the_spider_middleware(written: dict[Any, int | None], place: int) -> None:
     theirs = "scrapy.spidermiddlewares.depth.DepthMiddleware"
-    settings = with_addon(SPIDER_MIDDLEWARES={theirs: 900, **written})
-    found = settings.getdict("SPIDER_MIDDLEWARES").items()
-    assert {load_object(middleware): place for middleware, place in found} == {
-        load_object(theirs): 900,
-        PageDirectivesMiddleware: place,
-    }
+    found = places(with_addon(SPIDER_MIDDLEWARES={theirs: 900, **written}), "SPIDER_MIDDLEWARES")
+    assert found == {load_object(theirs): 900, PageDirectivesMiddleware: place}
 
 
 @pytest.mark.parametrize(
     ("written", "handler"),
     [
-        pytest.param({}, FTPDownloadHandler, id="nothing written"),
-        pytest.param({"ftp": BuiltInHandler}, FTPDownloadHandler, id="Scrapy's, by its class"),
-        pytest.param({"ftp": OtherHandler}, OtherHandler, id="another"),
-        pytest.param({"ftp": None}, None, id="switched off"),
+        ({}, FTPDownloadHandler),
+        ({"ftp": BuiltInHandler}, FTPDownloadHandler),
+        ({"ftp": OtherHandler}, OtherHandler),
+        ({"ftp": None}, None),
     ],
 )
 def test_addon_takes_the_place_of_scrapys_handler_for_ftp(

@@ -9,9 +9,7 @@ import pytest
 from scrapy_rep.atomic_write import write_atomically
 
 
-def test_a_replacement_that_fails_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.json"
     write_atomically(path, b"old")
 
@@ -35,11 +33,8 @@ def test_permissions_and_links_stay(tmp_path: Path, mode: int) -> None:
     write_atomically(link, b"new")
     assert (link.is_symlink(), path.read_bytes()) == (True, b"new")
     after = path.stat()
-    assert (after.st_mode, after.st_uid, after.st_gid) == (
-        before.st_mode,
-        before.st_uid,
-        before.st_gid,
-    )
+    for name in ("st_mode", "st_uid", "st_gid"):
+        assert getattr(after, name) == getattr(before, name)
     assert after.st_ino != before.st_ino  # a reader of the old file still has all of it
 
 

@@ -15,13 +15,7 @@ import pytest
 from scrapy.utils.misc import load_object
 
 import scrapy_rep
-from scrapy_rep import (
-    Reason,
-    RobotsTxt,
-    Verdict,
-    lint,
-    robots_txt_url,
-)
+from scrapy_rep import Reason, RobotsTxt, Verdict, lint, robots_txt_url
 
 ROBOTS_TXT = b"""\
 User-agent: *
@@ -44,22 +38,17 @@ SITE = "https://example.com"
 
 @pytest.fixture
 def robots() -> RobotsTxt:
-    return RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
+    return RobotsTxt.parse(ROBOTS_TXT, url=URL)
 
 
 # The truth of a verdict
 
 
-def test_a_verdict_is_true_where_the_url_is_allowed(robots: RobotsTxt) -> None:
+def test_a_verdict_is_true_where_the_url_is_allowed_and_immutable(robots: RobotsTxt) -> None:
     for _ in range(3):  # from the text, while the index is built, and from the index
-        assert not robots.verdict(f"{SITE}/private", "mybot")
+        verdict = robots.verdict(f"{SITE}/private", "mybot")
+        assert not verdict
         assert robots.verdict(f"{SITE}/public", "mybot")
-    assert bool(Verdict(True, Reason.NO_RULES)) is True
-    assert bool(Verdict(False, Reason.UNREACHABLE)) is False
-
-
-def test_a_verdict_is_immutable_and_small(robots: RobotsTxt) -> None:
-    verdict = robots.verdict("/private", "mybot")
     with pytest.raises(AttributeError):
         verdict.allowed = True  # type: ignore[misc]
     assert pickle.loads(pickle.dumps(verdict)) == verdict
@@ -101,6 +90,7 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
         "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
         "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
         "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
+        "x\x1b[2J" + "a" * 10_000,
     ],
 )  # fmt: skip
 def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:
@@ -110,14 +100,9 @@ def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt,
     for ask in (robots.allowed, robots.verdict, robots.matches, *by_url):
         with pytest.raises(ValueError, match="absolute") as info:
             ask(url, "mybot")
-        assert repr(url) in str(info.value)
-
-
-def test_a_refused_url_is_cut_and_escaped(robots: RobotsTxt) -> None:
-    with pytest.raises(ValueError, match=r"\\x1b") as info:
-        robots.allowed("x\x1b[2J" + "a" * 10_000, "mybot")
-    assert str(info.value).isprintable()
-    assert len(str(info.value)) < 500
+        assert repr(url)[:200] in str(info.value)
+        assert str(info.value).isprintable()
+        assert len(str(info.value)) < 500
 
 
 @pytest.mark.parametrize("url", ["/a", "example.com", "mailto:a", "http://", "http://a b/", ""])
@@ -198,54 +183,40 @@ def test_records_are_given_by_name(robots: RobotsTxt) -> None:
 # What a status means
 
 
+URL = f"{SITE}/robots.txt"
+
+
 @pytest.mark.parametrize("status", [200, 201, 203, 299, HTTPStatus.OK])
 def test_rfc_successful_status_holds_the_rules(status: int) -> None:
-    robots = RobotsTxt.from_response(status, ROBOTS_TXT, f"{SITE}/robots.txt")
-    assert robots == RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
+    robots = RobotsTxt.from_response(status, ROBOTS_TXT, URL)
+    assert robots == RobotsTxt.parse(ROBOTS_TXT, url=URL)
     assert robots.sitemaps == (f"{SITE}/sitemap.xml",)
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
+    ("statuses", "reason", "detail"),
     [
-        *((status, Reason.UNAVAILABLE) for status in (400, 404, 410, 451, 499)),
-        (HTTPStatus.NOT_FOUND, Reason.UNAVAILABLE),
-        (401, Reason.REFUSED),
-        (403, Reason.REFUSED),
+        ((400, 404, 410, 451, 499, HTTPStatus.NOT_FOUND), Reason.UNAVAILABLE, "status {:d}"),
+        ((401, 403), Reason.REFUSED, "status {:d}"),
+        ((500, 503, 599, 407, 429, 206, 304, 300, 100, 999, 0), Reason.UNREACHABLE, "status {:d}"),
+        ((301, 308), Reason.UNREACHABLE, "status {:d}, a redirect that was not followed"),
+        ((None,), Reason.UNREACHABLE, "no response"),
     ],
 )
-def test_rfc_unavailable_status_allows_everything(status: int, reason: Reason) -> None:
-    robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /", f"{SITE}/robots.txt")
-    for url in ("/a", f"{SITE}/robots.txt"):
-        for _ in range(2):
+def test_rfc_a_status_without_rules(statuses: Any, reason: Reason, detail: str) -> None:
+    allowed = reason is not Reason.UNREACHABLE
+    for status in statuses:
+        robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /\nAllow: /b", URL)
+        for url in ("/a", f"{SITE}/b") * 2:
             verdict = robots.verdict(url, "mybot")
-            assert verdict == Verdict(True, reason, detail=f"status {status:d}")
-            assert robots.allowed(url, "mybot")
-    assert str(verdict) == f"{reason}: status {status:d}"
-    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
-    assert robots.matches("/a", "mybot") == ()
-
-
-@pytest.mark.parametrize(
-    ("status", "detail"),
-    [
-        (500, "status 500"), (503, "status 503"), (599, "status 599"), (407, "status 407"),
-        (429, "status 429"), (206, "status 206"), (304, "status 304"), (300, "status 300"),
-        (100, "status 100"), (999, "status 999"), (0, "status 0"), (None, "no response"),
-        (301, "status 301, a redirect that was not followed"),
-        (308, "status 308, a redirect that was not followed"),
-    ],
-)  # fmt: skip
-def test_rfc_unreachable_status_disallows_everything(status: int | None, detail: str) -> None:
-    robots = RobotsTxt.from_response(status, b"User-agent: *\nAllow: /", f"{SITE}/robots.txt")
-    for _ in range(2):
-        assert robots.verdict("/a", "mybot") == Verdict(False, Reason.UNREACHABLE, detail=detail)
-        assert not robots.allowed(f"{SITE}/", "mybot")
+            assert verdict == Verdict(allowed, reason, detail=detail.format(status))
+            assert robots.allowed(url, "mybot") is allowed
         # "The /robots.txt URI is implicitly allowed" (RFC 9309 §2.2.2).
-        itself = robots.verdict("/robots.txt", "mybot")
-        assert itself == Verdict(True, Reason.UNREACHABLE, detail=detail)
-    assert robots.crawl_delay("mybot") is None
-    assert robots.content_usage("/a", "mybot") == {}
+        assert robots.verdict("/robots.txt", "mybot") == verdict._replace(allowed=True)
+        assert str(verdict) == f"{reason}: {verdict.detail}"
+        assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
+        assert (robots.matches("/a", "mybot"), robots.content_usage("/a", "mybot")) == ((), {})
+        assert robots.crawl_delay("mybot") is None
 
 
 NO_STATUS, NO_URL, NO_TEXT, NO_AGENT = (
@@ -278,7 +249,7 @@ def test_an_argument_of_another_type_is_refused(
 
 
 def test_files_that_say_the_same_are_equal(robots: RobotsTxt) -> None:
-    url = f"{SITE}/robots.txt"
+    url = URL
     same = RobotsTxt.parse(b"\xef\xbb\xbf" + ROBOTS_TXT.replace(b"\n", b"\r\n"), url=url)
     same.verdict("/a", "mybot")
     assert robots == same

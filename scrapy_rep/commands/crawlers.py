@@ -16,8 +16,7 @@ from rich.table import Table
 from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, tool
-from .output import ExitCode
+from .context import Context, ExitCode, tool
 from .texts import table
 
 if TYPE_CHECKING:
@@ -98,6 +97,13 @@ class Agent(NamedTuple):
         """Return the token of the group that applies; None if there is none."""
         return self.verdict(robots, _ANY_PATH).agent
 
+    def tokens_in(self, robots: RobotsTxt) -> tuple[str, ...] | None:
+        """Return the tokens for which a file states more than rules; None if nothing applies."""
+        group = self.group(robots)
+        if group in (None, WILDCARD_AGENT):
+            return None if group is None and self.ignores_wildcard else ()
+        return (group,)
+
 
 ANY_CRAWLER = Agent(WILDCARD_AGENT, ())
 """A crawler that no group names: only the group for ``*`` applies."""
@@ -120,7 +126,7 @@ def agents_of(
             agents = [outside]
     for agent in agents:
         if agent.warning:
-            context.output.warn(agent.warning, "warnings about crawlers")
+            context.warn(agent.warning, "warnings about crawlers")
     return agents
 
 
@@ -211,11 +217,11 @@ def _of_crawler(crawler: Crawler) -> Agent:
 )
 def crawlers_tool(context: Context) -> int:
     """List the well-known crawlers."""
-    if context.output.as_json:
+    if context.as_json:
         for crawler in well_known_crawlers():
-            context.output.record(crawler)
+            context.record(crawler)
     else:
-        context.output.print([_table(), "", _HINT])
+        context.print([_table(), "", _HINT])
     return ExitCode.OK
 
 

@@ -6,6 +6,7 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -22,7 +23,6 @@ from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred
 
 from ..addon import Addon
@@ -31,8 +31,8 @@ from ..exceptions import SettingError
 from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
 from ..protocol.tdmrep import TdmRule
-from .output import CommandError, ExitCode
-from .sources import Policy, of_origin
+from .context import CommandError, NoAnswerError
+from .sources import Policy, access_of
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Session:
             )
         self._crawler = crawler
         self._ended = ended
-        self._call = _caller()
+        self._call: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
         self._middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}
@@ -86,11 +86,7 @@ class Session:
         self.end: Deferred[None] = Deferred()
         """Called back at the end of the session."""
 
-    def policies(self, origins: Iterable[str], page_url: str | None = None) -> dict[str, Policy]:
-        """Return the policies of origins, which are fetched at the same time."""
-        return {str(policy.origin): policy for policy in self.each_policy(origins, page_url)}
-
-    def each_policy(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
+    def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
         """Yield the policies of any number of origins, each as soon as it is known.
 
         ``page_url`` is the page that needs them, if any.
@@ -141,23 +137,15 @@ class Session:
         origin = await self._cache.wait_for(key, Request(page_url or robots_txt_url(key)))
         if origin is None:
             raise _ended_early()
-        return of_origin(
-            origin,
+        body = self._bodies.pop(origin.key, None)
+        return Policy(
+            origin.key,
+            origin.content,
             partial(self._cache.verdict, origin),
-            self._bodies.pop(origin.key, None),
+            access_of(origin),
+            body if origin.content else None,
             partial(self._cache.seconds_between, origin),
         )
-
-
-def _caller() -> Callable[..., object]:
-    """Return a function that calls another one in this event loop, from any thread."""
-    if is_reactor_installed():
-        from twisted.internet import reactor
-
-        return reactor.callFromThread  # type: ignore[no-any-return]
-    import asyncio
-
-    return asyncio.get_running_loop().call_soon_threadsafe
 
 
 class SessionSpider(Spider):
@@ -172,9 +160,9 @@ class SessionSpider(Spider):
             session = Session(self.crawler, self.ended)
         except Exception as error:
             self.made.set_exception(error)
-        else:
-            self.made.set_result(session)
-            await maybe_deferred_to_future(session.end)
+            return
+        self.made.set_result(session)
+        await maybe_deferred_to_future(session.end)
         requests: tuple[Request, ...] = ()
         for request in requests:  # none: the session makes its own
             yield request
@@ -233,7 +221,7 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
 
 
 def _ended_early() -> CommandError:
-    return CommandError("Scrapy ended before the tool did", ExitCode.UNKNOWN)
+    return NoAnswerError("Scrapy ended before the tool did")
 
 
 def _fail(made: Future[Session], error: BaseException | None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
 
 import click
 import msgspec
@@ -13,7 +14,7 @@ from rich.text import Text
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.lines import line_numbers
 from ..protocol.matcher import rank
-from ..protocol.parser import LENIENT, GroupText, groups
+from ..protocol.parser import GroupText, groups
 from ..protocol.printable import printable
 from ..protocol.records import (
     CONTENT_SIGNAL,
@@ -28,16 +29,11 @@ from ..protocol.records import (
 )
 from ..protocol.usage import POLICY_TOKENS
 from ..protocol.verdict import Reason
-from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
-from .context import Context, tool
+from .context import Context, ExitCode, tool
 from .explain import Rule, stated_text
-from .output import ExitCode
 from .sources import Access, Policy, access_rows, read_policies
-from .texts import STYLES, Row, listed, named_values, shown, table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, Renderables, listed, named_values, shown, table
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -56,30 +52,23 @@ class RankedRule(Rule, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """What applies to the crawlers with some tokens."""
+    """What applies to the crawlers with some tokens. ``statements``: the values of other records,
+    by their names. ``Pace`` has those of Crawl-delay, Request-rate and Visit-time."""
 
     tokens: list[str]
     rules: list[RankedRule] = []
     rules_left_out: int = 0
-    pace: str = ""
-    content_signal: list[str] = []
-    content_usage: list[str] = []
-    licenses: tuple[str, ...] = ()
+    statements: dict[str, list[str]] = {}
 
 
 class Show(Struct, kw_only=True, tag_field="type", tag="show"):
-    """A robots.txt. ``content_signal`` and ``licenses`` stand above its groups."""
+    """A robots.txt. ``statements`` stand outside of its groups, or above them if it has none."""
 
     version: int = 1
     origin: str | None
     robots_txt: Access
     groups: list[Group] = []
-    content_signal: list[str] = []
-    licenses: tuple[str, ...] = ()
-    sitemaps: tuple[str, ...] = ()
-    host: str | None = None
-    clean_params: tuple[str, ...] = ()
-    noindex: tuple[str, ...] = ()
+    statements: dict[str, list[str]] = {}
 
 
 @tool(
@@ -94,7 +83,7 @@ def show_tool(context: Context, robots: str) -> int:
     """Show a robots.txt."""
     (policy,) = read_policies([robots], context)
     record = record_of(policy)
-    context.output.show(record, _listing)
+    context.show(record, _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 
@@ -106,14 +95,12 @@ def record_of(policy: Policy) -> Show:
         return record
     records = Records(policy.text, strict=False)
     record.groups = _merged(policy.text, records)
-    record.content_signal = _statements_of(records.file, CONTENT_SIGNAL)
-    record.licenses = records.file.get(LICENSE)
-    record.sitemaps = robots.sitemaps
-    record.host = robots.host
-    record.clean_params = tuple(
-        f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
+    params = [f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params]
+    record.statements = _stated(
+        {} if record.groups else _usage(records.file, records.file),
+        {"Sitemap": robots.sitemaps, "Host": [robots.host or ""], "Clean-param": params},
+        {"Noindex": robots.records("noindex")},
     )
-    record.noindex = tuple(filter(None, robots.records("noindex")))
     return record
 
 
@@ -123,34 +110,43 @@ def _merged(text: bytes, records: Records) -> list[Group]:
     line_of = line_numbers(text)
     left = MAX_RULES
     for token, spans in groups(text, strict=False).items():
-        group = _stated(records, token.decode("ascii"))
+        group = _group_of(records, token.decode("ascii"))
         names, group.tokens = group.tokens, []
         same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
         same.tokens += names
         if same is not group:
             continue
-        written = GroupText(text, spans, LENIENT)
+        written = GroupText(text, spans, strict=False)
         ranked = rank(written.rules(), strict=False)
         group.rules_left_out = len(ranked[left:])
         for length, _, position, pattern in ranked[:left]:
-            allow, value, _ = written.rule_at(position)
-            rule = ProtocolRule.of(value, line_of(position), allow=allow)
+            rule = written.rule_at(position, line_of(position))
             group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
         left -= len(group.rules)
     return list(found.values())
 
 
-def _stated(records: Records, token: str) -> Group:
+def _group_of(records: Records, token: str) -> Group:
     """Return the group of a product token, without its rules."""
     values = records.of(token.encode())
-    signals = _statements_of(values, CONTENT_SIGNAL)
-    return Group(
-        tokens=[token],
-        pace=pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME)),
-        content_signal=signals or _statements_of(records.file, CONTENT_SIGNAL),
-        content_usage=_statements_of(values, CONTENT_USAGE),
-        licenses=values.get(LICENSE) or records.file.get(LICENSE),
-    )
+    pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
+    return Group(tokens=[token], statements=_stated({"Pace": [pace]}, _usage(values, records.file)))
+
+
+def _stated(*parts: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return the values that are not empty, by the names of their records."""
+    found = {name: list(filter(None, values)) for part in parts for name, values in part.items()}
+    return {name: values for name, values in found.items() if values}
+
+
+def _usage(values: RecordValues, above: RecordValues) -> dict[str, Iterable[str]]:
+    """Return what is stated about use in a group, or else above the groups."""
+    return {
+        "Content-Usage": _statements_of(values, CONTENT_USAGE),
+        "Content-Signal": _statements_of(values, CONTENT_SIGNAL)
+        or _statements_of(above, CONTENT_SIGNAL),
+        "License": values.get(LICENSE) or above.get(LICENSE),
+    }
 
 
 def _statements_of(values: RecordValues, kind: Any) -> list[str]:
@@ -160,7 +156,7 @@ def _statements_of(values: RecordValues, kind: Any) -> list[str]:
     ]
 
 
-def _listing(record: Show) -> Iterator[RenderableType]:
+def _listing(record: Show) -> Renderables:
     """Yield the text of a record."""
     yield named_values(access_rows(record.robots_txt))
     yield ""
@@ -169,22 +165,12 @@ def _listing(record: Show) -> Iterator[RenderableType]:
         return
     if not record.groups:
         yield "No group: everything is allowed."
-        above = _statements(record)
-        if above:
-            yield named_values(above)
     for group in record.groups[:MAX_SHOWN]:
         yield from _group(group)
     if len(record.groups) > MAX_SHOWN:
         yield f"and {len(record.groups) - MAX_SHOWN:,} more groups"
         yield ""
-    rows = [
-        *listed("Sitemap", record.sitemaps, MAX_VALUES),
-        *listed("Host", [record.host] if record.host else [], 1),
-        *listed("Clean-param", record.clean_params, MAX_VALUES),
-        *listed("Noindex", record.noindex, MAX_VALUES),
-    ]
-    if rows:
-        yield named_values(rows)
+    yield from _statements(record)
 
 
 def why_no_rules(access: Access) -> str:
@@ -196,7 +182,7 @@ def why_no_rules(access: Access) -> str:
     return f"{text[0].upper()}{text[1:]}{failure}: {effect}."
 
 
-def _group(group: Any) -> Iterator[RenderableType]:
+def _group(group: Any) -> Renderables:
     yield Text(_heading(group), style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")
@@ -213,18 +199,14 @@ def _group(group: Any) -> Iterator[RenderableType]:
     left = len(group.rules[MAX_SHOWN:]) + group.rules_left_out
     if left:
         yield f"  and {left:,} more rules"
-    rows: list[Row] = [("Pace", group.pace)] if group.pace else []
-    rows += listed("Content-Usage", group.content_usage, MAX_VALUES) + _statements(group)
-    if rows:
-        yield named_values(rows)
+    yield from _statements(group)
     yield ""
 
 
-def _statements(stated: Group | Show) -> list[Row]:
-    return [
-        *listed("Content-Signal", stated.content_signal, MAX_VALUES),
-        *listed("License", stated.licenses, MAX_VALUES),
-    ]
+def _statements(stated: Group | Show) -> Renderables:
+    rows = (listed(name, values, MAX_VALUES) for name, values in stated.statements.items())
+    if stated.statements:
+        yield named_values(chain.from_iterable(rows))
 
 
 def _heading(group: Group) -> str:

@@ -14,9 +14,20 @@ from typing import Any
 import click
 
 from ..protocol.paths import origin_of
+from ..stores.base import StoreError
+from ..stores.entry import LINE_LIMIT, from_line, to_line
+from ..stores.registry import open_for_tool, without_password
 from ..stores.threaded import ThreadedStore
-from .context import STANDARD_INPUT, Context, tool
-from .output import CommandError, ExitCode, reading, writing
+from .context import (
+    STANDARD_INPUT,
+    CommandError,
+    Context,
+    ExitCode,
+    NoAnswerError,
+    reading,
+    tool,
+    writing,
+)
 from .sources import decompressed, opened
 
 _TEXTS = {
@@ -38,25 +49,19 @@ _TEXTS = {
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
     """Export a store."""
-    from ..stores.entry import to_line
-
     written = unreadable = 0
-    with (
-        using_store(store_url, must_exist=True) as store,
-        writing(name),
-        _writable(name) as file,
-    ):
+    with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
         for key, entry in store.entries():
             if entry is None:
                 unreadable += 1
                 text = f"the entry of {key} cannot be read"
-                context.output.warn(text, "unreadable entries")
+                context.warn(text, "unreadable entries")
             else:
                 file.write(to_line(key, entry).encode())
                 written += 1
         file.flush()
     if name != STANDARD_INPUT:
-        context.output.note(f"{written:,} policies are written to {name}")
+        context.note(f"{written:,} policies are written to {name}")
     return ExitCode.UNKNOWN if unreadable else ExitCode.OK
 
 
@@ -72,8 +77,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
 @click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     """Import policies."""
-    from ..stores.entry import from_line
-
     counts: Counter[str] = Counter()
     with (
         reading(name, "JSON Lines", zlib.error),
@@ -91,18 +94,15 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
             except ValueError as error:
                 counts["unreadable"] += 1
                 text = f"line {number}: {error}"
-                context.output.warn(text, "unreadable policies")
+                context.warn(text, "unreadable policies")
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
-    context.output.write("".join(lines) or "no policies\n")
+    context.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
 
 
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
-    from ..stores.base import StoreError
-    from ..stores.registry import open_for_tool, without_password
-
     name = without_password(url)
     try:
         store = open_for_tool(url, must_exist=must_exist)
@@ -111,7 +111,7 @@ def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     try:
         yield store
     except StoreError as error:
-        raise CommandError(f"the store {name} failed: {error}", ExitCode.UNKNOWN) from None
+        raise NoAnswerError(f"the store {name} failed: {error}") from None
     finally:
         store.disconnect()
 
@@ -130,8 +130,6 @@ def _is_key(key: str) -> bool:
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and the lines that are not blank; None for a line that is too long."""
-    from ..stores.entry import LINE_LIMIT
-
     number = 0
     while line := stream.readline(LINE_LIMIT + 1):
         number += 1

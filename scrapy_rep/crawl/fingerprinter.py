@@ -41,7 +41,7 @@ class CleanParamRequestFingerprinter(RequestFingerprinter):
         key = origin_of(url)
         middleware = self._middleware or self._find_middleware()
         origin = middleware.origins.get(key) if middleware is not None and key else None
-        return url if origin is None or origin.robots is None else origin.robots.canonicalize(url)
+        return url if origin is None or origin.content is None else origin.content.canonicalize(url)
 
     def _find_middleware(self) -> RobotsTxtMiddleware | None:
         if self._crawler is None:

@@ -102,7 +102,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self.frontier = self.policies.frontier
         self._in_progress = self.frontier.in_progress
         self._has_conditions = settings.unreachable == "wait" or settings.local_rules is not None
-        """Whether :meth:`PolicyCache.has_conditions` may return True."""
+        """Whether more than a verdict may be needed before a request starts, beside a pace."""
         self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins that state a usage, for the responses to requests in progress.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
@@ -168,7 +168,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin is None
             or origin.has_pacing
             or (entry is not None and entry.host.is_paced)
-            or (self._has_conditions and self.policies.has_conditions(origin))
+            or self._has_conditions
             or (entry is None and not self.frontier.try_start(request))
         ):
             self.frontier.arrives(request)
@@ -238,13 +238,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         :class:`~scrapy_rep.RobotsTxtDisallowed`.
         """
         origin = self.policies.get_usable(key, request)
-        if origin is None or self.policies.seconds_to_attempt(origin, request) is not None:
+        if origin is None:
             return None
-        try:
-            self.process_request_2(origin, request)
-        except RobotsTxtDisallowed:
-            self.policies.record_drop(origin)
-            raise
+        self.process_request_2(origin, request)
         pacing = self.policies.apply_pace(origin, request)
         if pacing is None:
             return origin
@@ -294,10 +290,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
-        if self.events is not None and response is None:
-            self.events.dropped(url, verdict)
-        elif self.events is not None:
-            self.events.final_url_disallowed(url, verdict)
+        if self.events is not None:
+            self.events.disallowed(url, verdict, was_sent=response is not None)
         self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
 
@@ -411,7 +405,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Record that the spider gets a disallowed page. Warn once in a crawl."""
         if self.events is not None:
-            self.events.final_url_disallowed(response.url, verdict)
+            self.events.disallowed(response.url, verdict, was_sent=True)
         if self._has_warned_of_final_url:
             return
         self._has_warned_of_final_url = True
@@ -481,7 +475,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
-        if not self.frontier.has_queues:
+        if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
                 "requests wait in the downloader, at most %(most)d in addition to "

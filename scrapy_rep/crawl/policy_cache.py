@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import SLOW, FetchLimit
+from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
@@ -48,6 +48,9 @@ if TYPE_CHECKING:  # what most crawls do not import
     from .local_rules import LocalRulesFile
 
 logger = get_logger(__name__)
+
+RECENT = 0.25
+"""Seconds for which a fetch is a recent one. Most files arrive within this time."""
 
 MIN_USE = 1.0
 """Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
@@ -275,12 +278,6 @@ class PolicyCache:
             return None
         return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
 
-    def has_conditions(self, origin: Origin) -> bool:
-        """Whether more than a verdict is needed before a request may start, beside a pace."""
-        is_waiting = self._settings.unreachable == "wait" and origin.state is State.UNREACHABLE
-        rules = self.local_rules
-        return is_waiting or (rules is not None and rules.find(origin.key) is not None)
-
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
         if self.local_rules is None:
@@ -354,10 +351,11 @@ class PolicyCache:
         if origin.content is None:
             if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
                 return READY
-            seconds = self.seconds_to_attempt(origin)
+            seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
-        if origin.has_pacing and self._settings.obey_rate_limits:
-            seconds = origin.seconds_until_visit_time(self._clock.time())
+        pacing = origin.last_pacing
+        if pacing is not None and self._settings.obey_rate_limits:
+            seconds = pacing.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
             if seconds:
@@ -385,20 +383,18 @@ class PolicyCache:
 
     def recent_fetches(self) -> int:
         """Return how many fetches began a short time ago, and have not ended."""
-        latest = self._clock.monotonic() - SLOW
+        latest = self._clock.monotonic() - RECENT
         while self._recent and next(iter(self._recent.values())) <= latest:
             self._recent.popitem(last=False)
         return len(self._recent)
 
-    def seconds_to_attempt(self, origin: Origin, request: Request | None = None) -> float | None:
+    def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
 
         None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
         unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
         if self._settings.unreachable != "wait":
-            return None
-        if request is not None and self._excepts(origin.key, request.url):
             return None
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
         if seconds is None:
@@ -423,9 +419,9 @@ class PolicyCache:
     def delay(self, address: Address) -> float:
         """Return the delay that is known for an origin before a request needs its policy."""
         origin = self._files.find(address.origin or "")
-        if origin is None or not (origin.has_pacing and self._settings.obey_rate_limits):
+        if origin is None or not self._settings.obey_rate_limits:
             return 0
-        return min(origin.last_delay(self._clock.time()), self._settings.max_delay)
+        return self._seconds_between(origin.last_pacing)
 
     # The pace of hosts.
 
@@ -439,7 +435,7 @@ class PolicyCache:
             pacing = origin.pacing(self.tokens(request))
         seconds = self._seconds_between(pacing)
         host = self.frontier.hosts.get(origin.host)
-        if origin.robots is None and origin.state is State.UNREACHABLE:
+        if origin.content is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
         if seconds or host is not None:
@@ -458,8 +454,8 @@ class PolicyCache:
 
     def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
         """Log the pace of an origin once, and again if it changes."""
-        assert origin.robots is not None
-        records = describe(origin.robots, tokens)
+        assert origin.content is not None
+        records = describe(origin.content, tokens)
         seconds = self.seconds_between(origin, tokens)
         if records != origin.reported_pace:
             origin.reported_pace = records
@@ -479,16 +475,12 @@ class PolicyCache:
         origin is used, even if the next one is due or in progress.
         """
         known = self._files.find(key)
-        if known is not None and self._excepts(key, request.url) and self._is_outage(known):
+        is_excepted = self._excepts(key, request.url)
+        if known is not None and is_excepted and self._is_outage(known):
             return known
-        return self.get_or_fetch(key, request)
-
-    def record_drop(self, origin: Origin) -> None:
-        """Count a request that is dropped because it may not wait for an unreachable origin any
-        longer.
-        """
-        if self._settings.unreachable == "wait" and self._is_outage(origin):
-            self._stats.inc_value("robotstxt/wait_limit_count")
+        origin = self.get_or_fetch(key, request)
+        has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
+        return None if has_to_wait and not is_excepted else origin
 
     def _excepts(self, key: str, url: str) -> bool:
         """Whether a URL is allowed, whatever the robots.txt says."""
@@ -527,7 +519,8 @@ class PolicyCache:
             self.frontier.close()
         else:
             self.frontier.collect_ended()
-            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not self.frontier.has_requests
+            has_requests = any(map(len, self.frontier.queues))
+            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not has_requests
             self._idle_polls = self._idle_polls + 1 if is_over else 0
             if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
                 # Those for which no request waits would keep the crawl open.
@@ -758,7 +751,7 @@ class PolicyCache:
             )
 
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
-        if file.robots is not None:
+        if file.content is not None:
             effect = "Its last good copy is used"
         elif self._settings.unreachable == "allow":
             effect = "All requests to the site are allowed, because REP_UNREACHABLE is 'allow'"
@@ -790,8 +783,6 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
         found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
     elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
         found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
-    elif 400 <= status <= 499:
-        found.insert(0, f"REP_UNREACHABLE_STATUSES to a list without {status}")
     elif 500 <= status <= 599:
         found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
     return found

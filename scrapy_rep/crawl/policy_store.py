@@ -166,7 +166,7 @@ class PolicyStore:
             lookup.body = entry.body
         if entry.body is not None and entry.fetched_at > origin.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
-            content = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
+            content = RobotsTxt.parse(entry.body, url=url)
         if origin.restore(entry, content, self._clock.steady()):
             lookup.entry = entry
         return lookup.is_hit

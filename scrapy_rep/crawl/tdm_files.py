@@ -123,20 +123,19 @@ class TdmFiles:
             if failures == 1:
                 has_copy = known.content is not None
                 effect = "Its last good copy is used" if has_copy else "It states nothing"
-                logger.info(
-                    "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
-                    {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
-                    extra={"spider": self._crawler.spider},
-                )
+                self._log(file, f"unreachable: {event.failure.rstrip('.')}. {effect}")
         elif isinstance(event, Rules):
             origin.tdm = Tdm(event.content, len(event.body), event.expires_at)
             if event.content.problem:
                 self._stats.inc_value("robotstxt/tdmrep/unreadable")
-                logger.info(
-                    "The tdmrep.json of %(origin)s is not readable: %(problem)s.",
-                    {"origin": file.key, "problem": event.content.problem},
-                    extra={"spider": self._crawler.spider},
-                )
+                self._log(file, f"not readable: {event.content.problem}")
         else:
             origin.tdm = Tdm(None, 0, event.expires_at)
         self._policies.count(origin)
+
+    def _log(self, file: TdmFile, problem: str) -> None:
+        logger.info(
+            "The tdmrep.json of %(origin)s is %(problem)s.",
+            {"origin": file.key, "problem": problem},
+            extra={"spider": self._crawler.spider},
+        )

@@ -254,10 +254,10 @@ class Fetcher:
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
         copy = file.copy
-        if self._settings.conditional_get and copy is not None and url == copy.url:
-            for name, validator in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
-                if validator is not None:
-                    request.headers[name] = validator.encode("latin-1")
+        if copy is not None and url == copy.url:
+            for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
+                if is_validator(value):  # the copy may come from any store
+                    request.headers[name] = str(value).encode("latin-1")
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
             request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
         if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
@@ -408,7 +408,7 @@ class Fetcher:
             sha256=sha256(body).hexdigest(),
         )
         return Rules(
-            file.resource.parse(body, strict=self._settings.strict, url=response.url),
+            file.resource.parse(body, url=response.url),
             response.status,
             copy,
             self._expires_at(cache_headers),
@@ -461,7 +461,6 @@ def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
     """Return what the settings say about the statuses of a file."""
     return StatusPolicy(
         settings.disallow_statuses,
-        settings.unreachable_statuses,
         server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
 

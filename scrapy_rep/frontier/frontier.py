@@ -240,17 +240,13 @@ class Queues(ABC):
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
         self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
-        frontier.add(self)
-
-    def ranked(self, place: Place) -> Ranked | None:
-        """Return the queues among which one in a place takes turns, if it does."""
-        if place is Place.READY:
-            return self.ready
-        if place is Place.UNKNOWN:
-            return self.unknown
-        if place is Place.DROPS:
-            return self.drops
-        return None
+        self.ranked = {
+            Place.READY: self.ready,
+            Place.UNKNOWN: self.unknown,
+            Place.DROPS: self.drops,
+        }
+        """The places in which queues take turns."""
+        frontier.queues.append(self)
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored."""
@@ -302,16 +298,13 @@ class Waiting(Queues):
 
     def __init__(self, frontier: Frontier, engine: Engine) -> None:
         self.frontier = frontier
+        self.ranked = {}  # these queues take no turns
         self._engine = engine
         self.queues: dict[Address, WaitingQueue] = {}
         self._waiters: dict[Request, Deferred[bool]] = {}
         """What the requests await."""
         self._moved: list[WaitingQueue] = []
         """The queues that :meth:`serve` has to look at."""
-
-    def ranked(self, place: Place) -> Ranked | None:  # noqa: ARG002
-        """Return None: these queues take no turns."""
-        return None
 
     def address(self, request: Request) -> Address:
         """Return which queue a request belongs to. Its slot has a limit in the downloader."""
@@ -438,7 +431,8 @@ class Frontier:
         """The hosts that have requests, or had some; a name after a space is a slot's."""
         self._idle: OrderedDict[str, Host] = OrderedDict()
         """The hosts that have no requests now. The least recently used come first."""
-        self._queues: list[Queues] = []
+        self.queues: list[Queues] = []
+        """The scheduler's priority queues: for memory, and for a disk."""
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
         self.dropping: set[Request] = set()
@@ -482,14 +476,6 @@ class Frontier:
             self._idle.pop(name, None)
         return host
 
-    def add(self, queue: Queues) -> None:
-        """Add one of the scheduler's priority queues: for memory, or for a disk."""
-        self._queues.append(queue)
-
-    def remove(self, queue: Queues) -> None:
-        """Remove one of them: the scheduler closes."""
-        self._queues.remove(queue)
-
     def added(self, queue: Queue) -> None:
         """Find the place of a queue that has got its first request."""
         queue.host.queues[queue] = None
@@ -505,7 +491,7 @@ class Frontier:
             return None
         if len(self.in_progress) + len(self.waiting) > len(self._engine.active):
             self.collect_ended()
-        for each in self._queues:
+        for each in self.queues:
             if each.unknown.size and not self._begin_fetches(each.unknown):
                 break
         may_drop = owner.drops.size and self._may_drop()
@@ -528,7 +514,7 @@ class Frontier:
     @property
     def _ready(self) -> int:
         """How many queues are ready."""
-        return sum(each.ready.size for each in self._queues)
+        return sum(each.ready.size for each in self.queues)
 
     def missing(self, owner: Queues) -> Missing:
         """Return how many more queues an owner needs that has most of them elsewhere."""
@@ -591,24 +577,17 @@ class Frontier:
             self._forget_if_idle(host)
             return
         host.active -= 1
-        if sent:
-            self._record_end(request, host)
+        # The first page need not wait after the robots.txt from which the delay becomes known,
+        # unless other crawlers may have requested a page.
+        is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
+        if sent and not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
+            host.last_end = self.clock.monotonic()
         if self.reservations is not None and not host.active:
             self.reservations.release(host, host.seconds_left(self.clock.monotonic()))
         if slot is not host:
             slot.active -= 1
             self.update_host(slot)
         self.update_host(host)
-
-    def _record_end(self, request: Request, host: Host) -> None:
-        """Record that a request to a host has ended, after which the next one has to wait.
-
-        The first page need not wait after the robots.txt from which the delay becomes known, unless
-        other crawlers may have requested a page.
-        """
-        is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
-        if not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
-            host.last_end = self.clock.monotonic()
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has.
@@ -697,7 +676,7 @@ class Frontier:
         place, seconds = self.condition(queue)
         if place is Place.WAITING and seconds < inf:
             self._set_alarm(queue.host, seconds)
-        ranked = queue.owner.ranked(place)
+        ranked = queue.owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
         if place is queue.place and rank == queue.rank:
             return
@@ -714,7 +693,7 @@ class Frontier:
     def _leave(self, queue: Queue, place: Place) -> None:
         """Remove a queue from its place. It goes to another one."""
         old = queue.place
-        if (ranked := queue.owner.ranked(old)) is not None:
+        if (ranked := queue.owner.ranked.get(old)) is not None:
             ranked.remove(queue)
         if old is Place.UNKNOWN or old is Place.FETCHING or old is Place.WAITING:
             now = self.clock.monotonic()
@@ -841,7 +820,7 @@ class Frontier:
         self._stats.inc_value("robotstxt/backoff_count")
         self._add_seconds("robotstxt/backoff_seconds", added)
         if self._events is not None and found.origin is not None:
-            self._events.backed_off(found.origin, added)
+            self._events.waited(found.origin, "backoff", added)
         if self.reservations is not None:
             self.reservations.hold(host, seconds)
         self._hold(host, seconds)
@@ -955,18 +934,6 @@ class Frontier:
             return False
         self._begin(request, InProgress(host, host, address.origin, False, host.backoffs))
         return True
-
-    # The end.
-
-    @property
-    def has_queues(self) -> bool:
-        """Whether the scheduler of the crawl uses the queues of this package."""
-        return bool(self._queues)
-
-    @property
-    def has_requests(self) -> bool:
-        """Whether the queues have requests."""
-        return any(len(queue) for queue in self._queues)
 
     def close(self) -> None:
         """End all waiting in the downloader, and give no more requests: the spider closes."""

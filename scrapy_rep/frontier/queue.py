@@ -237,7 +237,7 @@ class OriginPriorityQueue(Queues):
 
     def close(self) -> dict[str, list[int]]:
         """Close all files. Return the state, which the next crawl gets back."""
-        self.frontier.remove(self)
+        self.frontier.queues.remove(self)
         state = dict(queue.close() for queue in tuple(self._queues.values()))
         for name, requests in self._unsorted:
             state[name] = requests.close()

@@ -169,7 +169,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         self._renewal.cancel()
         for host in tuple(self._leased):
             self._return(self.frontier.host(host))
-        self.frontier.remove(self)
+        self.frontier.queues.remove(self)
 
     # What the frontier and its queues call.
 

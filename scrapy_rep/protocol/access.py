@@ -14,9 +14,13 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from .freshness import http_date
+from .verdict import Reason
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 REFUSAL_STATUSES = frozenset({401, 403})
+UNREACHABLE_STATUSES = frozenset({407, 429})
+"""The 4xx that say nothing of the file: a proxy wants a login, or the crawler is too fast (Google
+treats 429 like a 5xx; 407 is ours)."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
@@ -59,25 +63,23 @@ class AccessResult(str, Enum):
     @property
     def is_unavailable(self) -> bool:
         """Whether there are no rules, although the server has answered."""
-        return self in _UNAVAILABLE
+        return self in REASONS
 
 
-_UNAVAILABLE = frozenset(
-    {
-        AccessResult.UNAVAILABLE,
-        AccessResult.DISALLOWED,
-        AccessResult.NOT_ROBOTS_TXT,
-        AccessResult.REFUSED,
-        AccessResult.CHALLENGE,
-    }
-)
+REASONS = {
+    AccessResult.UNAVAILABLE: Reason.UNAVAILABLE,
+    AccessResult.DISALLOWED: Reason.DISALLOWED_STATUS,
+    AccessResult.NOT_ROBOTS_TXT: Reason.NOT_ROBOTS_TXT,
+    AccessResult.REFUSED: Reason.REFUSED,
+    AccessResult.CHALLENGE: Reason.CHALLENGE,
+}
+"""The reason of a verdict if there are no rules, although the server has answered."""
 
 
 class StatusPolicy(NamedTuple):
     """The choices that a user can make about statuses. The defaults follow RFC 9309."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
-    unreachable_statuses: AbstractSet[int] = frozenset({407, 429})
     server_errors_are_unavailable: bool = False
 
 
@@ -86,13 +88,9 @@ _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challen
 
 
 def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
-    """Return whether a response has the marks of a challenge: those of Cloudflare or of Anubis.
-
-    ``cf_mitigated`` is its header of this name.
-    """
-    if (cf_mitigated or "").strip().lower() == "challenge":
-        return True
-    return body is not None and _ANUBIS.search(body) is not None
+    """Return whether this header has the mark of a challenge (Cloudflare), or a body (Anubis)."""
+    is_cloudflare = (cf_mitigated or "").strip().lower() == "challenge"
+    return is_cloudflare or (body is not None and _ANUBIS.search(body) is not None)
 
 
 def access_result(
@@ -109,17 +107,17 @@ def access_result(
         return AccessResult.REDIRECT
     if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
         return AccessResult.SUCCESSFUL
-    if 400 <= status <= 499:
-        if status in policy.disallow_statuses:
-            return AccessResult.DISALLOWED
-        if status in policy.unreachable_statuses:
-            return AccessResult.UNREACHABLE
-        if status in REFUSAL_STATUSES:
-            return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
-        return AccessResult.UNAVAILABLE
     if 500 <= status <= 599 and policy.server_errors_are_unavailable:
         return AccessResult.UNAVAILABLE
-    return AccessResult.UNREACHABLE
+    if not 400 <= status <= 499:
+        return AccessResult.UNREACHABLE
+    if status in policy.disallow_statuses:
+        return AccessResult.DISALLOWED
+    if status in UNREACHABLE_STATUSES:
+        return AccessResult.UNREACHABLE
+    if status in REFUSAL_STATUSES:
+        return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
+    return AccessResult.UNAVAILABLE
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -128,9 +126,7 @@ def retry_after(value: str | None, now: float) -> float | None:
     Returns None for 0, for a date that has passed, and for a value that is neither a number of
     seconds nor a date.
     """
-    if value is None:
-        return None
-    value = value.strip()
+    value = (value or "").strip()
     if value.isascii() and value.isdecimal():
         seconds = float(value[:20])
     else:

@@ -63,15 +63,15 @@ class ProductTokens(NamedTuple):
         if self.warning is None:
             return None
         values = [user_agent] if isinstance(user_agent, (str, bytes)) else user_agent
-        texts = [each.decode("latin-1") if isinstance(each, bytes) else each for each in values]
-        name = ", ".join(texts)
-        if self.warning is AgentWarning.NO_TOKEN and "mozilla" in name.lower():
+        texts = (each.decode("latin-1") if isinstance(each, bytes) else each for each in values)
+        name, tokens = ", ".join(texts), ", ".join(self.tokens)
+        if self.warning is not AgentWarning.NO_TOKEN:
+            return f"the product tokens of {name!r} are {tokens}: {self.warning.value}"
+        if "mozilla" in name.lower():
             return (
                 f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
             )
-        if self.warning is AgentWarning.NO_TOKEN:
-            return f"{name!r}: {self.warning.value}"
-        return f"the product tokens of {name!r} are {', '.join(self.tokens)}: {self.warning.value}"
+        return f"{name!r}: {self.warning.value}"
 
 
 def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
@@ -92,17 +92,20 @@ def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:
 def parse_user_agent(user_agent: str | bytes | Sequence[str]) -> ProductTokens:
     """Return the product tokens of a user agent as `product_tokens` does, with a warning.
 
-    >>> parse_user_agent("my crawler/1.0")
-    ProductTokens(tokens=('my',), warning=<AgentWarning.FIRST_WORD: 'only its first word is the \
-product token'>)
+    >>> parse_user_agent("my crawler/1.0").warning.value
+    'only its first word is the product token'
     """
     if isinstance(user_agent, (str, bytes)):
         return _parse_one(user_agent)
-    if not isinstance(user_agent, (tuple, list)):
-        raise _wrong_type(user_agent)
-    for value in user_agent:
-        if not isinstance(value, (str, bytes)):
-            raise _wrong_type(value)
+    if isinstance(user_agent, (tuple, list)):
+        wrong = [value for value in user_agent if not isinstance(value, (str, bytes))]
+    else:
+        wrong = [user_agent]
+    if wrong:
+        raise TypeError(
+            "a user agent must be str, bytes, or a list or tuple of these, not "
+            f"{type(wrong[0]).__name__}"
+        )
     return _parse_all(tuple(user_agent))
 
 
@@ -139,18 +142,13 @@ def _parse_one(value: str | bytes) -> ProductTokens:
         return ProductTokens(())
     if _IS_HEADER.search(value):
         return _parse_header(value)
+    # No line can match all of a value beyond ASCII (RFC 9309 §2.2.1), so it is read as a line is.
+    token, warning = _TOKEN.match(value), AgentWarning.CUT
     if not value.isascii():
-        # No line can match all of it (RFC 9309 §2.2.1), so it is read as the value of a line is.
-        identifier = _IDENTIFIER.match(value)
-        return (
-            ProductTokens((identifier[0].lower(),), AgentWarning.NOT_ASCII)
-            if identifier
-            else ProductTokens((), AgentWarning.NO_TOKEN)
-        )
-    token = _TOKEN.match(value)
+        token, warning = _IDENTIFIER.match(value), AgentWarning.NOT_ASCII
     if not token:
         return ProductTokens((), AgentWarning.NO_TOKEN)
-    return ProductTokens((token[0].lower(),), None if token[0] == value else AgentWarning.CUT)
+    return ProductTokens((token[0].lower(),), None if token[0] == value else warning)
 
 
 def _parse_header(header: str) -> ProductTokens:
@@ -161,16 +159,14 @@ def _parse_header(header: str) -> ProductTokens:
     products, comments = _split_header(header)
     for number, word in enumerate(products):
         cut = _CUT.split(word, maxsplit=1)[0]
-        name = _name(cut)
-        if name:
-            if name == cut != word:
-                return ProductTokens((name.lower(),), AgentWarning.CUT)
-            plain = number == 0 and word == name and len(products) > 1
-            followed = plain and header[len(word) :].lstrip()[:1] != "("
-            return ProductTokens((name.lower(),), AgentWarning.FIRST_WORD if followed else None)
+        if name := _name(cut):
+            warning = AgentWarning.CUT if name == cut != word else None
+            is_first_word = number == 0 and word == name and len(products) > 1
+            if is_first_word and header[len(word) :].lstrip()[:1] != "(":
+                warning = AgentWarning.FIRST_WORD
+            return ProductTokens((name.lower(),), warning)
     for comment in comments:
-        name = _name_in_comment(comment)
-        if name:
+        if name := _name_in_comment(comment):
             return ProductTokens((name.lower(),))
     return ProductTokens((), AgentWarning.NO_TOKEN)
 
@@ -197,24 +193,13 @@ def _split_header(header: str) -> tuple[list[str], list[str]]:
 def _name(product: str) -> str | None:
     """Return the name of a product without its version; None for a browser's product."""
     name = re.split(r"[\s/;,]", product, maxsplit=1)[0]
-    if not _PRODUCT.fullmatch(name) or name.lower() in _BROWSER_PRODUCTS:
-        return None
-    return name
+    is_browser = name.lower() in _BROWSER_PRODUCTS
+    return name if _PRODUCT.fullmatch(name) and not is_browser else None
 
 
 def _name_in_comment(comment: str) -> str | None:
     """Return the name after ``compatible``, or else before a URL or mail address."""
-    segments = [segment.strip() for segment in comment.split(";")]
-    for before, segment in pairwise(segments):
-        if before.lower() == "compatible" and _name(segment):
-            return _name(segment)
-    for before, segment in pairwise(segments):
-        if _CONTACT.match(segment) and _name(before):
-            return _name(before)
-    return None
-
-
-def _wrong_type(value: object) -> TypeError:
-    return TypeError(
-        f"a user agent must be str, bytes, or a list or tuple of these, not {type(value).__name__}"
-    )
+    pairs = list(pairwise(segment.strip() for segment in comment.split(";")))
+    found = [_name(segment) for before, segment in pairs if before.lower() == "compatible"]
+    found += [_name(before) for before, segment in pairs if _CONTACT.match(segment)]
+    return next(filter(None, found), None)

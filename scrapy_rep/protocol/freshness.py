@@ -83,13 +83,9 @@ def lifetime(headers: CacheHeaders, response_time: float, *, shared: bool = Fals
 
 
 def _age(headers: CacheHeaders, response_time: float) -> float:
-    age: float | None = 0
-    date: float | None = response_time
-    if headers.age is not None:
-        # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
-        age = _delta_seconds(headers.age.partition(",")[0])
-    if headers.date is not None:
-        date = http_date(headers.date)
+    # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
+    age = 0 if headers.age is None else _delta_seconds(headers.age.partition(",")[0])
+    date = response_time if headers.date is None else http_date(headers.date)
     return inf if age is None or date is None else max(age, response_time - date)
 
 
@@ -119,10 +115,7 @@ def http_date(value: str) -> float | None:
 
 
 def utc(seconds: float) -> datetime | None:
-    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999.
-
-    For example, a date late in 9999 with a time zone may be in the year 10000 in UTC.
-    """
+    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999."""
     try:
         return _EPOCH + timedelta(seconds=seconds)
     except OverflowError:

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from functools import partial
+from html import unescape
 
 SIZE_LIMIT = 500 * 1024
 """RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes". Google's limit is the same."""
@@ -55,10 +56,8 @@ def utf_8_mark(text: bytes) -> bytes:
 
     It is empty if there is none.
     """
-    known = 0
-    while known < len(BOM_UTF8) and text[known : known + 1] == BOM_UTF8[known : known + 1]:
-        known += 1
-    return text[:known]
+    marks = BOM_UTF8, BOM_UTF8[:2], BOM_UTF8[:1], b""
+    return next(mark for mark in marks if text.startswith(mark))
 
 
 def require_bytes(body: object) -> None:
@@ -125,17 +124,6 @@ _BROWSER_PAGE = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-# The characters that a browser writes as entities in text (HTML standard §13.3). "&amp;" is
-# replaced last, so that nothing is replaced twice.
-_ENTITIES = (
-    (b"&nbsp;", "\u00a0".encode()),
-    (b"&lt;", b"<"),
-    (b"&gt;", b">"),
-    (b"&quot;", b'"'),
-    (b"&#39;", b"'"),
-    (b"&amp;", b"&"),
-)
-
 
 def file_of(body: bytes) -> bytes:
     """Return a robots.txt as its site has it: of a page that a browser made, the text it shows.
@@ -145,7 +133,5 @@ def file_of(body: bytes) -> bytes:
     page = _BROWSER_PAGE.match(body)
     if page is None or page.end() < len(body):
         return body
-    text = page[1]
-    for entity, character in _ENTITIES:
-        text = text.replace(entity, character)
-    return text
+    text = unescape(page[1].decode("utf-8", "surrogateescape"))
+    return text.encode("utf-8", "surrogateescape")

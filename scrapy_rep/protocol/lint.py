@@ -2,7 +2,7 @@
 
 Nothing here changes how a file is read. Findings say how the rest of the package reads it, and what
 other crawlers read differently. `lint_codes` has the table of what is found. `lint` reports it, and
-`fix` corrects what has one safe correction. `lint_groups` finds what concerns several lines.
+`fix` corrects what has one safe correction.
 
 A column counts characters from 1, as an editor does: code points of the line with its indentation,
 without a byte order mark. A byte that is not UTF-8 counts as one.
@@ -18,33 +18,38 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from .agents import parse_user_agent, tokens_of_line
+from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
-from .lint_groups import findings_of_groups
-from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, field_of, parse_line
+from .matcher import one_star, rank
+from .parser import (
+    GROUP_FIELDS,
+    PREFIXES,
+    RULE_FIELDS,
+    TYPOS,
+    USER_AGENT,
+    RawRule,
+    field_of,
+    parse_line,
+    records_of_groups,
+)
+from .paths import origin_of
 from .printable import printable, quoted
 from .records import (
-    CLEAN_PARAM,
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    CRAWL_DELAY,
     HELD_ABOVE,
     KNOWN_FIELDS,
-    LICENSE,
-    REQUEST_RATE,
-    SITEMAP,
-    VISIT_TIME,
-    RecordType,
+    parse_clean_param,
     parse_delay,
+    parse_request_rate,
+    parse_visit_time,
 )
-from .robotstxt import other_page
+from .robotstxt import RobotsTxt, other_page
 from .usage import (
     POLICY_PREFIX,
     POLICY_TOKENS,
-    has_readable_signals,
-    has_readable_usage,
-    has_usage_names,
+    has_other_label,
+    has_unreadable_signal,
+    has_unreadable_usage,
 )
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
@@ -61,11 +66,13 @@ _MAX_RULES = 2048
 """Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
 _MAX_DELAY = 300
 """Seconds. crawler-commons takes a longer Crawl-delay for a refusal; REP_MAX_DELAY is the same."""
+_MAX_SITEMAPS = 100
+"""The sitemaps of a file that are compared with its rules."""
 
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *GROUP_FIELDS} - HELD_ABOVE
-_URL_FIELDS = frozenset([SITEMAP.field, LICENSE.field])
+_URL_FIELDS = frozenset([b"sitemap", b"license"])
 # draft-canel-robots-ai-control-00
 _AI_TRAINING_FIELDS = frozenset([b"allowaitraining", b"disallowaitraining"])
 _SPELLINGS = frozenset([*TYPOS, *(prefix for known in PREFIXES.values() for prefix in known)])
@@ -99,19 +106,9 @@ _REGULAR_EXPRESSION = re.compile(
 ).search
 # A name, and a comma, semicolon or bar before the next one.
 _SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
-_SEVERAL_PATTERNS = re.compile(rb"[ \t,]/|,[ \t]").search
-_SEVERAL_URLS = re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search
 # "Pinterest/0.2" is a crawler beside Pinterestbot.
 _NOT_MISTAKEN = frozenset(["pinterest"])
 _EVERYONE = frozenset([b"all", b"any", b"anyone", b"everybody", b"everyone"])
-_RESOURCES = re.compile(
-    rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?|(?:\A|/)\*\.(?:css|js))\*?\$?",
-    re.IGNORECASE,
-).fullmatch
-_REVEALING = re.compile(
-    rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)|/(?:db_?)?(?:backups?|dumps?))/?\$?",
-    re.IGNORECASE,
-).fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
@@ -163,27 +160,23 @@ class Finding(NamedTuple):
 class Source:
     """The lines of a file, as they are written and as they are read."""
 
-    __slots__ = ("ends", "is_correctable", "mark", "text", "written")
+    __slots__ = ("is_correctable", "mark", "pieces", "text")
 
     def __init__(self, body: bytes) -> None:
         self.text = read(body)
         """The lines as `lines.read` returns them: each begins with a LF."""
-        octets = decoded(body)
         self.mark = body[:2] if body[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(body)
         """The byte order mark, whole or partial."""
-        pieces = _LINE_END.split(octets)
-        self.written = pieces[::2]
-        """The lines with their indentation, in UTF-8. The first is at index 0."""
-        self.ends = [*pieces[1::2], b""]
-        """The end of each line."""
+        octets = decoded(body)
+        self.pieces = _LINE_END.split(octets)
+        """Each line in UTF-8, with its indentation, and its end, in turn."""
         self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + octets == body
         """Whether the file is within the size limit, and not in UTF-16."""
 
-    def unmarked(self) -> bytes:
-        """Return the file without byte order mark."""
-        return b"".join(
-            piece for line in zip(self.written, self.ends, strict=True) for piece in line
-        )
+    @property
+    def written(self) -> list[bytes]:
+        """The lines with their indentation, in UTF-8. The first is at index 0."""
+        return self.pieces[::2]
 
     def finding(
         self,
@@ -193,7 +186,6 @@ class Source:
         advice: str,
         span: tuple[int, int] | None = None,
         *,
-        severity: Severity | None = None,
         correction: tuple[int, int, bytes] | None = None,
         is_safe: bool = True,
     ) -> Finding:
@@ -202,10 +194,9 @@ class Source:
         Without a span it is about the line up to its comment. A correction is a start, an end, and
         the bytes to write between them.
         """
-        written = self.written[line - 1]
+        written = self.pieces[2 * line - 2]
         indentation = len(written) - len(written.lstrip(WHITE_SPACE))
         content = written[indentation:].partition(b"#")[0].rstrip(WHITE_SPACE)
-        start, end = span or (0, len(content))
 
         def column(offset: int) -> int:
             return len(_characters(written[: indentation + offset])) + 1
@@ -214,17 +205,13 @@ class Source:
         if correction is not None and self.is_correctable:
             first, last, octets = correction
             replacement = Correction(column(first), column(last), _characters(octets))
-        return Finding(
-            line,
-            severity or code.severity,
-            message,
-            advice,
-            code,
-            column(start),
-            column(max(start, end)),
-            replacement is not None and is_safe,
-            replacement,
-        )
+        start, end = span or (0, len(content))
+        place = column(start), column(max(start, end)), replacement is not None and is_safe
+        return Finding(line, code.severity, message, advice, code, *place, replacement)
+
+
+def _about_file(code: Code, message: str, advice: str, line: int = 1) -> Finding:
+    return Finding(line, code.severity, message, advice, code)
 
 
 def _characters(octets: bytes) -> str:
@@ -240,10 +227,9 @@ def lint(
 ) -> list[Finding]:
     r"""Return the lines of a robots.txt that do not do what they seem to, in the order of the file.
 
-    `body` is the body of the response as it came. An empty list means that there is nothing to
-    report. `select` and `ignore` are codes (``R202``), beginnings of codes (``R2``) or names
-    (``missing-colon``). Without `select` every kind of finding is reported. What `ignore` names is
-    not reported.
+    `body` is the body of the response as it came. `select` and `ignore` are codes (``R202``),
+    beginnings of codes (``R2``) or names (``missing-colon``). Without `select` every kind of
+    finding is reported, except those that `ignore` names.
 
     `crawlers` maps the product tokens of known crawlers, in lower case, to how they are written. A
     token that resembles one of them (``GPT-bot``) is reported.
@@ -257,17 +243,14 @@ def lint(
     3:10: R502 the sitemap '/sitemap.xml' is not an absolute URL
     """
     codes = chosen_codes(select, ignore)
-    findings: list[Finding] = []
     require_bytes(body)
     if other_page(body) is not None:
         message = "the file is a page in HTML or XML, and has no rules"
         advice = "answer with the robots.txt, or with 404 if there is none"
-        findings.append(Finding(1, Severity.ERROR, message, advice, Code.NOT_ROBOTS_TXT))
+        findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
     else:
         source = Source(body)
-        findings += _findings_of_bytes(source, body)
-        findings += _findings_of_lines(source, crawlers or {})
-        findings += findings_of_groups(source)
+        findings = [*_findings_of_lines(source, body, crawlers), *_findings_of_groups(source)]
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 
@@ -275,15 +258,13 @@ def lint(
 def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:
     r"""Return a robots.txt with the safe corrections of its findings.
 
-    A correction is safe if it states what a lenient parser reads anyway, so that all crawlers read
-    it; or if it repairs a line that no crawler reads, in the one way its author can have meant, and
-    allows nothing that was disallowed. `unsafe` makes the others as well: see what they change.
-    Comments, line ends, spaces and all other lines keep their bytes.
+    A correction is safe if it states what a lenient parser reads anyway, or if it repairs a line
+    that no crawler reads, in the one way its author can have meant, and allows nothing that was
+    disallowed. `unsafe` makes the others as well. Comments, line ends, spaces and all other lines
+    keep their bytes. To correct a corrected file changes nothing. A file of more than 500 KiB is
+    returned as it is, and so is one that would have more.
 
-    `codes` limits them, as `select` of `lint` does. To correct a corrected file changes nothing. A
-    file of more than 500 KiB is returned as it is, and so is one that would have more. What the
-    body holds never raises. Raises TypeError if the body is not bytes, and ValueError for a code
-    that does not exist.
+    `codes` limits the corrections, as `select` of `lint` does. Raises as `lint` does.
 
     >>> print(fix(b"User-agents: *\nDissallow private # see /private\n").decode(), end="")
     User-agent: *
@@ -301,34 +282,38 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     source = Source(body)
     if not source.is_correctable:
         return body
-    found = [*_findings_of_bytes(source, body), *_findings_of_lines(source, {})]
     findings = [
         finding
-        for finding in found
+        for finding in _findings_of_lines(source, body)
         if finding.code in codes and (finding.is_fixable or (unsafe and finding.correction))
     ]
     if any(finding.code is Code.BYTE_ORDER_MARK for finding in findings):
-        return source.unmarked()
+        return b"".join(source.pieces)
     # From the end of each line to its beginning, so that columns stay valid.
     for finding in sorted(findings, key=lambda found: (found.line, found.correction), reverse=True):
         assert finding.correction is not None
         column, end_column, text = finding.correction
-        written = source.written[finding.line - 1].decode("utf-8", "surrogateescape")
+        place = 2 * finding.line - 2
+        written = _characters(source.pieces[place])
         written = written[: column - 1] + text + written[end_column - 1 :]
-        source.written[finding.line - 1] = written.encode("utf-8", "surrogateescape")
-    return source.mark + source.unmarked()
-
-
-# Bytes
+        source.pieces[place] = written.encode("utf-8", "surrogateescape")
+    return source.mark + b"".join(source.pieces)
 
 
 def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
-        yield _about_mark(source, body)
+        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
+        octets = b"".join(source.pieces)
+        if not body.startswith(octets, len(source.mark)):
+            code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
+        # Without the first of two marks, the second is one, and the first line means another thing.
+        is_fixable = source.is_correctable and decoded(octets) == octets
+        finding = _about_file(code, message, "save the file as UTF-8 without a mark")
+        yield finding._replace(is_fixable=is_fixable)
     for number, line in enumerate(source.written, 1):
-        indentation = len(line) - len(line.lstrip(WHITE_SPACE))
-        nul = line.partition(b"#")[0].find(b"\0") - indentation
+        content = line.lstrip(WHITE_SPACE)
+        nul = content.partition(b"#")[0].find(b"\0")
         if nul >= 0:
             message = "Google reads the line only up to the NUL byte in it"
             yield source.finding(number, Code.NUL_BYTE, message, "remove it", (nul, nul + 1))
@@ -336,33 +321,15 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
             message = f"Google reads only the first {_GOOGLE_LINE_LENGTH} bytes of a line"
             yield source.finding(number, Code.LONG_LINE, message, "write a shorter line")
         try:
-            line.decode()
+            content.decode()
         except UnicodeDecodeError as error:
-            span = error.start - indentation, error.start - indentation + 1
+            span = error.start, error.start + 1
             message, advice = "a byte that is not UTF-8", "save the file as UTF-8"
             yield source.finding(number, Code.NOT_UTF_8, message, advice, span)
     if len(body) > SIZE_LIMIT:
         last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
         message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} bytes"
         yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
-
-
-def _about_file(
-    code: Code, message: str, advice: str, line: int = 1, *, is_fixable: bool = False
-) -> Finding:
-    return Finding(line, code.severity, message, advice, code, is_fixable=is_fixable)
-
-
-def _about_mark(source: Source, body: bytes) -> Finding:
-    octets = source.unmarked()
-    if not body.startswith(octets, len(source.mark)):
-        code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
-    else:
-        code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
-    advice = "save the file as UTF-8 without a mark"
-    # Without the first of two marks, the second is one, and the first line has another meaning.
-    is_fixable = source.is_correctable and decoded(octets) == octets
-    return _about_file(code, message, advice, is_fixable=is_fixable)
 
 
 # Lines
@@ -373,45 +340,40 @@ class _Line(NamedTuple):
 
     source: Source
     number: int
-    written: bytes
-    """The name as it is written."""
+    name: bytes
+    """The name as it is written, in lower case."""
     field: bytes
     """The field in a lenient reading."""
     value: bytes
+    span: tuple[int, int]
+    """Where the value begins and ends."""
     colon: int
     """Where the colon is; -1 without one."""
-    value_start: int
-    """Where the value begins."""
 
-    @classmethod
-    def read(cls, source: Source, number: int, content: bytes) -> _Line | None:
-        """Return a line without its comment; None if it has no field."""
-        record = parse_line(content, number, strict=False)
-        if record is None:
-            return None
-        colon = content.find(b":")
-        written = content[:colon].rstrip(WHITE_SPACE) if colon >= 0 else content.split()[0]
-        value_start = len(content) - len(record.value)
-        return cls(source, number, written, record.field, record.value, colon, value_start)
-
-    @property
-    def name(self) -> bytes:
-        """The name in lower case."""
-        return self.written.lower()
-
-    @property
-    def value_span(self) -> tuple[int, int]:
-        """Where the value begins and ends."""
-        return self.value_start, self.value_start + len(self.value)
-
-    def finding(self, code: Code, message: str, advice: str, **options: Any) -> Finding:
-        """Return a finding about the line, with the options of `Source.finding`."""
-        return self.source.finding(self.number, code, message, advice, **options)
+    def finding(
+        self, code: Code, message: str, advice: str, *span: tuple[int, int], **options: Any
+    ) -> Finding:
+        """Return a finding about the line, as `Source.finding` does."""
+        return self.source.finding(self.number, code, message, advice, *span, **options)
 
 
-def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[Finding]:
+def _read_line(source: Source, number: int, content: bytes) -> _Line | None:
+    """Return a line without its comment; None if it has no field."""
+    record = parse_line(content, number, strict=False)
+    if record is None:
+        return None
+    colon = content.find(b":")
+    name = content[:colon].rstrip(WHITE_SPACE) if colon >= 0 else content.split()[0]
+    span = len(content) - len(record.value), len(content)
+    return _Line(source, number, name.lower(), record.field, record.value, span, colon)
+
+
+def _findings_of_lines(
+    source: Source, body: bytes, crawlers: Mapping[str, str] | None = None
+) -> Iterator[Finding]:
     """Yield findings about lines that are skipped, misspelled or out of place, and values."""
-    known_crawlers = _Crawlers(crawlers)
+    yield from _findings_of_bytes(source, body)
+    known_crawlers = _Crawlers(crawlers or {})
     started = False
     rules = 0
     for number, text in enumerate(source.text.split(b"\n")):
@@ -420,15 +382,17 @@ def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[
         if not content:
             continue
         if not content.isascii() and (hidden := _INVISIBLE(content)):
-            message = (
-                f"an invisible character (U+{ord(hidden[0].decode()):04X}) is a part of the line"
-            )
+            character = f"U+{ord(hidden[0].decode()):04X}"
+            message = f"an invisible character ({character}) is a part of the line"
             code = Code.INVISIBLE_CHARACTER
             yield source.finding(number, code, message, "remove it", hidden.span())
             continue
-        line = _Line.read(source, number, content)
+        line = _read_line(source, number, content)
         if line is None:
-            yield _about_no_colon(source, number, content)
+            near = _nearest(_text(content.split()[0]).lower())
+            message = "no colon, so the line is skipped"
+            advice = f"write '{near}:'" if near else "begin comments with '#'"
+            yield source.finding(number, Code.NO_COLON, message, advice)
             continue
         yield from _about_field(line)
         if line.field == USER_AGENT:
@@ -442,98 +406,77 @@ def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[
                 message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
                 yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
             if before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
-                yield line.finding(
-                    Code.COMMENT_IN_PATTERN,
-                    f"'#' begins a comment, so the pattern is {quoted(line.value)}",
+                message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
+                advice = (
                     "remove the line, as the part of a URL behind '#' is never sent; for the "
-                    "character in a path write '%23'",
-                    span=line.value_span,
+                    "character in a path write '%23'"
                 )
+                yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
                 continue
         if line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
             name = _text(second[1].lower())
-            start = line.value_start + second.start()
-            yield line.finding(
-                Code.SEVERAL_RECORDS,
-                f"two records on one line: '{name}' has no effect, as it is a part of the value",
-                "write each record on a line of its own",
-                span=(start, start + len(second[0])),
+            start, end = (line.span[0] + offset for offset in second.span())
+            message = (
+                f"two records on one line: '{name}' has no effect, as it is a part of the value"
             )
+            advice = "write each record on a line of its own"
+            yield line.finding(Code.SEVERAL_RECORDS, message, advice, (start, end))
         elif line.field == USER_AGENT:
             yield from _about_token(line, known_crawlers)
         else:
             yield from _about_value(line)
 
 
-def _about_no_colon(source: Source, number: int, content: bytes) -> Finding:
-    near = _nearest(_text(content.split()[0]).lower())
-    return source.finding(
-        number,
-        Code.NO_COLON,
-        "no colon, so the line is skipped",
-        f"write '{near}:'" if near else "begin comments with '#'",
-    )
-
-
 def _about_field(line: _Line) -> Iterator[Finding]:
-    name, end = line.name, len(line.written)
-    span = 0, end
+    name, correction = line.name, None
+    span = _, end = 0, len(name)
     scheme = _FIELD_AND_SCHEME(name)
     if scheme and field_of(scheme[1]) in _URL_FIELDS and line.value.startswith(b"//"):
         # "Sitemap https://example.com/": the first colon is that of the URL.
-        end = len(scheme[1])
-        yield line.finding(
-            Code.MISSING_COLON,
-            "the colon is missing, and the one in the URL is read instead",
-            f"write '{_text(field_of(scheme[1]))}:'",
-            span=(0, end),
-            severity=Severity.ERROR,
-            correction=(end, end, b":"),
-        )
+        span = _, end = scheme.span(1)
+        message = "the colon is missing, and the one in the URL is read instead"
+        advice = f"write '{_text(field_of(scheme[1]))}:'"
+        added = end, end, b":"
+        finding = line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
+        yield finding._replace(severity=Severity.ERROR)
         return
     if name in _PAGE_FIELDS:
         message = f"no crawler reads {quoted(name)} in a robots.txt: Google stopped in 2019"
         advice = f"send the header 'X-Robots-Tag: {_text(name)}' with the pages"
-        yield line.finding(Code.OBSOLETE_FIELD, message, advice, span=span)
+        yield line.finding(Code.OBSOLETE_FIELD, message, advice, span)
         return
     if line.field not in _FIELDS:
         message = f"unknown field {quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
-        correction = None
         if near := _nearest(_text(name)):
             code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
-            correction = (*span, near.capitalize().encode())
+            correction = *span, near.capitalize().encode()
         elif line.colon >= 0:
             code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
         else:
             code, advice = Code.NO_COLON, "begin comments with '#'"
-        yield line.finding(code, message, advice, span=span, correction=correction, is_safe=False)
+        yield line.finding(code, message, advice, span, correction=correction, is_safe=False)
         return
     advice = f"write '{_text(line.field)}:'"
     if line.colon < 0:
         message, added = "the colon is missing", (end, end, b":")
-        yield line.finding(Code.MISSING_COLON, message, advice, span=span, correction=added)
+        yield line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
     if name in _AI_TRAINING_FIELDS:
         message = f"{quoted(name)} is of an expired draft, and is read as {quoted(line.field)}"
         advice = "write 'Content-Usage: train-ai=n' to refuse AI training"
-        yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span=span)
+        yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span)
     elif name != line.field:
-        is_spelling = name in TYPOS or _FIELD_AND_ENDING(name)
-        yield line.finding(
-            Code.MISSPELLED_FIELD,
-            f"{quoted(name)} is misspelled",
-            advice,
-            span=span,
-            correction=(*span, line.field.capitalize()) if is_spelling else None,
-        )
+        if name in TYPOS or _FIELD_AND_ENDING(name):
+            correction = *span, line.field.capitalize()
+        message = f"{quoted(name)} is misspelled"
+        yield line.finding(Code.MISSPELLED_FIELD, message, advice, span, correction=correction)
     elif line.colon > end:
-        message, space = "not every crawler skips white space before the colon", (end, line.colon)
-        yield line.finding(
-            Code.SPACE_BEFORE_COLON, message, advice, span=space, correction=(*space, b"")
-        )
+        message = "not every crawler skips white space before the colon"
+        space, added = (end, line.colon), (end, line.colon, b"")
+        yield line.finding(Code.SPACE_BEFORE_COLON, message, advice, space, correction=added)
 
 
 def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
-    value, (start, end) = line.value, line.value_span
+    value, (start, end) = line.value, line.span
     tokens = tokens_of_line(value)
     if not value:
         yield line.finding(Code.NO_TOKEN, "no product token", "write '*' for everyone")
@@ -541,48 +484,39 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
     if not tokens:
         message = f"no crawler has the product token {quoted(value)}"
         advice = "write letters, hyphens and underscores, or '*' alone for everyone"
-        yield line.finding(Code.INVALID_TOKEN, message, advice, span=(start, end))
+        yield line.finding(Code.INVALID_TOKEN, message, advice, line.span)
         return
     if value[:1] == b"*":
         return
-    token = tokens[-1].decode("ascii")
-    if token.startswith(POLICY_PREFIX) and token not in POLICY_TOKENS:
-        message = f"no use has the policy token {quoted(tokens[-1])}"
-        advice = f"write {' or '.join(map(repr, POLICY_TOKENS))}"
-        yield line.finding(Code.UNKNOWN_POLICY_TOKEN, message, advice, span=(start, end))
-        return
+    first, token = tokens[0], tokens[-1]
     correction, is_safe = None, True
     advice = "write letters, hyphens and underscores only"
-    message = f"of {quoted(value)} most crawlers compare {quoted(tokens[0])} alone"
-    if not _IDENTIFIER(tokens[0]):
+    message = f"of {quoted(value)} most crawlers compare {quoted(first)} alone"
+    if not _IDENTIFIER(first):
         message = f"most crawlers find no product token in {quoted(value)}"
     sent = _product_of(value)
-    if _SEVERAL_TOKENS(value):
+    if _text(token).startswith(POLICY_PREFIX) and _text(token) not in POLICY_TOKENS:
+        code, advice = Code.UNKNOWN_POLICY_TOKEN, f"write {' or '.join(map(repr, POLICY_TOKENS))}"
+        message = f"no use has the policy token {quoted(token)}"
+    elif _SEVERAL_TOKENS(value):
         code, advice = Code.SEVERAL_VALUES, "write a user-agent line for each of them"
     elif sent and sent.lower() not in tokens:
-        code, is_safe = Code.HEADER_AS_TOKEN, False
-        correction = start, end, sent
+        code, is_safe, correction = Code.HEADER_AS_TOKEN, False, (start, end, sent)
         advice = f"write {quoted(sent)}, the product token in this header"
-    elif (
-        tokens[-1] != b"mozilla"
-        and _IDENTIFIER(tokens[-1])
-        and value[len(tokens[-1]) :].startswith(b"/")
-    ):
-        code, correction = Code.TOKEN_WITH_VERSION, (start + len(tokens[-1]), end, b"")
-        advice = f"write {quoted(value[: len(tokens[-1])])}"
-    elif tokens[0] != value.lower() or not _IDENTIFIER(tokens[0]):
+    elif token != b"mozilla" and _IDENTIFIER(token) and value[len(token) :].startswith(b"/"):
+        code, correction = Code.TOKEN_WITH_VERSION, (start + len(token), end, b"")
+        advice = f"write {quoted(value[: len(token)])}"
+    elif first != value.lower() or not _IDENTIFIER(first):
         code = Code.TOKEN_CUT
-    elif tokens[0] in _EVERYONE:
+    elif first in _EVERYONE:
         code, advice = Code.TOKEN_FOR_EVERYONE, "write '*' for all crawlers"
         message = f"this group is for a crawler with the name {quoted(value)}"
-    elif near := crawlers.nearest(_text(tokens[0])):
+    elif near := crawlers.nearest(_text(first)):
         code, advice = Code.SIMILAR_TOKEN, f"write '{near}' if you mean that crawler"
         message = f"no known crawler has the product token {quoted(value)}"
     else:
         return
-    yield line.finding(
-        code, message, advice, span=(start, end), correction=correction, is_safe=is_safe
-    )
+    yield line.finding(code, message, advice, line.span, correction=correction, is_safe=is_safe)
 
 
 def _product_of(value: bytes) -> bytes | None:
@@ -616,21 +550,18 @@ class _Crawlers:
 
     def nearest(self, token: str) -> str | None:
         """Return the crawler that a token is taken for: ``gpt-bot``, ``chatgpt``, ``googlbot``."""
-        known = (token, token.partition("-")[0])
-        if any(each in self._known or each in _NOT_MISTAKEN for each in known):
-            return None
-        if len(token) > _MAX_FIELD_LENGTH:
+        known = {token, token.partition("-")[0]}
+        if known & (self._known.keys() | _NOT_MISTAKEN) or len(token) > _MAX_FIELD_LENGTH:
             return None
         plain = _without_hyphens(token)
-        found = self._near.get(token) or self._near.get(plain)
-        for each in _shorter(plain) if found is None else ():
-            near = self._near.get(each)
+        if found := self._near.get(token) or self._near.get(plain):
+            return found
+        for each in _shorter(plain):
+            near = self._near.get(each, "")
             # One letter more, or two letters that changed places.
-            if near and (
-                each in self._plain or sorted(plain) == sorted(_without_hyphens(near.lower()))
-            ):
+            if each in self._plain or sorted(plain) == sorted(_without_hyphens(near.lower())):
                 return near
-        return found
+        return None
 
 
 def _without_hyphens(token: str) -> str:
@@ -644,51 +575,42 @@ def _shorter(token: str) -> Iterator[str]:
 
 
 def _about_value(line: _Line) -> Iterator[Finding]:
-    value, span = _text(line.value), line.value_span
     is_rule = line.field in RULE_FIELDS
-    if is_rule and value and value[0] not in "/*":
-        yield _about_unmatchable(line, value)
+    if is_rule and line.value and line.value[0] not in b"/*":
+        yield _about_unmatchable(line, _text(line.value))
         return
-    for check in CHECKS.get(line.field, ()) if value or not is_rule else ():
-        if not check.passes(line.value):
+    for check in CHECKS.get(line.field, ()) if line.value or not is_rule else ():
+        if check.is_mistake(line.value):
             message = check.message.format(value=quoted(line.value))
-            yield line.finding(check.code, message, check.advice, span=span)
+            yield line.finding(check.code, message, check.advice, line.span)
             break
 
 
 def _about_unmatchable(line: _Line, value: str) -> Finding:
-    span = line.value_span
     meant, correction, is_safe = f"/*{value}", None, False
     why = "as every path begins with a slash"
     code = Code.UNMATCHABLE_PATTERN
     if (path := _path_of_url(value)) is not None:
         code, meant = Code.URL_AS_PATTERN, path
-        correction = *span, path.encode("utf-8")
+        correction = *line.span, path.encode("utf-8")
     elif _PATH_WITHOUT_SLASH(line.value):
         code, meant = Code.MISSING_SLASH, f"/{value}"
-        correction = span[0], span[0], b"/"
+        correction = line.span[0], line.span[0], b"/"
         # An Allow may win over rules that disallow now, and so may a spelling of another rule.
         is_safe = line.field == b"disallow" and _PLAIN(line.value) is not None
     elif value[0] in _QUOTATION_MARKS:
         meant = "/" + value.strip(_QUOTATION_MARKS).lstrip("/")
         why = "without quotation marks, which don't belong to a path"
     elif _REGULAR_EXPRESSION(line.value):
-        meant, why = (
-            "/page*",
-            "because a pattern is not a regular expression: only '*' and '$' are special",
-        )
+        meant = "/page*"
+        why = "because a pattern is not a regular expression: only '*' and '$' are special"
     elif value[0] == "\\":
         meant = value.replace("\\", "/")
     elif value.startswith("./"):
         meant = value[1:]
-    return line.finding(
-        code,
-        f"the pattern {quoted(line.value)} never matches",
-        f"write '{printable(meant)}', {why}",
-        span=span,
-        correction=correction,
-        is_safe=is_safe,
-    )
+    message = f"the pattern {quoted(line.value)} never matches"
+    advice = f"write '{printable(meant)}', {why}"
+    return line.finding(code, message, advice, line.span, correction=correction, is_safe=is_safe)
 
 
 @lru_cache(maxsize=256)
@@ -717,71 +639,67 @@ def _text(octets: bytes) -> str:
 
 
 class Check(NamedTuple):
-    """What lint reports if a value does not pass a test."""
+    """A mistake in the value of a record, and what lint reports about it."""
 
     code: Code
-    passes: Callable[[bytes], bool]
+    is_mistake: Callable[[bytes], object]
+    """Returns something true for a value with the mistake."""
     message: str
     """The message. ``{value}`` stands for the quoted value."""
     advice: str
 
 
-def _readable(row: RecordType[Any, Any], expected: str) -> Check:
-    message = f"{_text(row.field)} {{value}} cannot be read and is ignored"
-    return Check(
-        Code.UNREADABLE_VALUE,
-        lambda value: row.parse(value) is not None,
-        message,
-        f"write {expected}",
-    )
+def _unreadable(name: str, parse: Callable[[bytes], object], expected: str) -> Check:
+    message = f"{name} {{value}} cannot be read and is ignored"
+    advice = f"write {expected}"
+    return Check(Code.UNREADABLE_VALUE, lambda value: parse(value) is None, message, advice)
 
 
-def _one_url(row: RecordType[Any, Any]) -> Check:
-    return Check(
-        Code.SEVERAL_VALUES,
-        lambda value: _SEVERAL_URLS(value) is None,
-        f"a line has one {_text(row.field)}, and {{value}} is read as one URL",
-        f"write a {_text(row.field)} line for each URL",
-    )
-
-
-def _absolute_url(row: RecordType[Any, Any], file: str) -> Check:
-    return Check(
-        Code.RELATIVE_URL,
-        lambda value: _path_of_url(_text(value)) is not None,
-        f"the {_text(row.field)} {{value}} is not an absolute URL",
-        f"write its whole URL, such as https://example.com/{file}",
-    )
+def _urls(name: str) -> list[Check]:
+    return [
+        Check(
+            Code.SEVERAL_VALUES,
+            re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search,
+            f"a line has one {name}, and {{value}} is read as one URL",
+            f"write a {name} line for each URL",
+        ),
+        Check(
+            Code.RELATIVE_URL,
+            lambda value: _path_of_url(_text(value)) is None,
+            f"the {name} {{value}} is not an absolute URL",
+            f"write its whole URL, such as https://example.com/{name}.xml",
+        ),
+    ]
 
 
 _PATTERNS = [
     Check(
         Code.SEVERAL_VALUES,
-        lambda value: _SEVERAL_PATTERNS(value) is None,
+        re.compile(rb"[ \t,]/|,[ \t]").search,
         "the pattern {value} is one path, with a comma or a space in it",
         "write a line for each path; for a space in a path write '%20'",
     ),
     Check(
         Code.REGULAR_EXPRESSION,
-        lambda value: _REGULAR_EXPRESSION(value) is None,
+        _REGULAR_EXPRESSION,
         "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
         "write a rule for each beginning of a path, with '*' for any characters",
     ),
     Check(
         Code.DOLLAR_WITHIN,
-        lambda value: b"$" not in value[:-1],
+        lambda value: b"$" in value[:-1],
         "a '$' in {value} is an ordinary character, as it is not the last one",
         "end the pattern with it, or write '%24' for the character",
     ),
     Check(
         Code.REPEATED_STAR,
-        lambda value: b"**" not in value,
+        lambda value: b"**" in value,
         "several stars in {value} match what one matches",
         "write one '*'",
     ),
     Check(
         Code.STAR_ALONE,
-        lambda value: value != b"*",
+        lambda value: value == b"*",
         "not every crawler reads the pattern {value} as all paths",
         "write '/' for all paths",
     ),
@@ -792,56 +710,139 @@ CHECKS = {
         *_PATTERNS,
         Check(
             Code.RESOURCES_DISALLOWED,
-            lambda value: _RESOURCES(value) is None,
+            re.compile(
+                rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
+                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?",
+                re.IGNORECASE,
+            ).fullmatch,
             "without {value} a crawler cannot see pages as browsers show them",
             "allow scripts and style sheets",
         ),
         Check(
             Code.REVEALING_PATH,
-            lambda value: _REVEALING(value) is None,
+            re.compile(
+                rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
+                rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?",
+                re.IGNORECASE,
+            ).fullmatch,
             "everyone can read here that there is {value}",
             "protect it with a password on the server, and remove the line",
         ),
     ],
-    SITEMAP.field: [_one_url(SITEMAP), _absolute_url(SITEMAP, "sitemap.xml")],
-    CRAWL_DELAY.field: [
-        _readable(CRAWL_DELAY, "seconds, such as 10 or 0.5"),
+    b"sitemap": _urls("sitemap"),
+    b"license": _urls("license"),
+    b"crawl-delay": [
+        _unreadable("crawl-delay", parse_delay, "seconds, such as 10 or 0.5"),
         Check(
             Code.LONG_DELAY,
-            lambda value: (parse_delay(value) or 0) <= _MAX_DELAY,
+            lambda value: (parse_delay(value) or 0) > _MAX_DELAY,
             "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
             f"write at most {_MAX_DELAY}, or disallow what crawlers should not fetch",
         ),
     ],
-    REQUEST_RATE.field: [
-        _readable(REQUEST_RATE, "requests/seconds, such as 1/10 or 1/10m 0600-0845")
+    b"request-rate": [
+        _unreadable(
+            "request-rate", parse_request_rate, "requests/seconds, such as 1/10 or 1/10m 0600-0845"
+        )
     ],
-    VISIT_TIME.field: [_readable(VISIT_TIME, "two times of day in UTC, such as 0600-0845")],
-    CLEAN_PARAM.field: [_readable(CLEAN_PARAM, "names, and perhaps a path: ref&sid /shop/")],
-    CONTENT_SIGNAL.field: [
+    b"visit-time": [
+        _unreadable("visit-time", parse_visit_time, "two times of day in UTC, such as 0600-0845")
+    ],
+    b"clean-param": [
+        _unreadable("clean-param", parse_clean_param, "names, and perhaps a path: ref&sid /shop/")
+    ],
+    b"content-signal": [
         Check(
             Code.UNREADABLE_SIGNAL,
-            has_readable_signals,
+            has_unreadable_signal,
             "a part of content-signal {value} is not defined and is skipped",
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
         ),
     ],
-    CONTENT_USAGE.field: [
+    b"content-usage": [
         Check(
             Code.UNREADABLE_USAGE,
-            has_readable_usage,
+            has_unreadable_usage,
             "content-usage {value}, or a value in it, cannot be read and states nothing",
             "write an optional path and then a list such as 'train-ai=n, search=y'",
         ),
         Check(
             Code.OTHER_LABEL,
-            has_usage_names,
+            has_other_label,
             "content-usage {value} has a label of an earlier draft or of content-signal, which "
             "states nothing",
             "write train-ai, ai-use or search",
         ),
     ],
-    LICENSE.field: [_one_url(LICENSE), _absolute_url(LICENSE, "license.xml")],
 }
-"""What is tested in the values of a record. The first check that a value does not pass is reported.
-"""
+"""What is tested in the values of a record. Of several mistakes the first is reported."""
+
+
+# Groups. Of rules that match the same paths one decides, and the others never do. Not found: rules
+# that others with more stars cover, such as "/ab" by "/a*b".
+
+
+def _findings_of_groups(source: Source) -> Iterator[Finding]:
+    """Yield findings about equal rules, disallowed sitemaps, and a site that is closed."""
+    runs: list[tuple[list[bytes], list[RawRule]]] = [([], [])]
+    sitemaps: list[bytes] = []
+    for record, tokens in records_of_groups(source.text, strict=False, ends=RULE_FIELDS):
+        line, field, value = record
+        if tokens is not None and tokens is not runs[-1][0]:
+            runs.append((tokens, []))
+        if field == b"sitemap":
+            sitemaps.append(value)
+        elif value and field in RULE_FIELDS:
+            runs[-1][1].append((field == b"allow", value, line))
+    runs = runs[1:]  # without what is above any user-agent line
+    for _, rules in runs:
+        yield from _about_equal_rules(source, rules)
+    if {token for tokens, _ in runs for token in tokens} == {WILDCARD_AGENT.encode()}:
+        yield from _about_closed_site(
+            source, [rule for tokens, rules in runs if tokens for rule in rules]
+        )
+    if sitemaps:
+        yield from _about_sitemaps(source, sitemaps[:_MAX_SITEMAPS])
+
+
+def _about_equal_rules(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
+    """Yield findings about the rules of one group that match what a better one matches."""
+    best: dict[str, int] = {}
+    for _, _, line, pattern in rank(rules, strict=False):
+        best.setdefault(_stem(pattern), line)
+    for rule in rules:
+        allow, value, line = rule
+        # One that names an index page may stand for its folder as well.
+        winners = [best[_stem(pattern)] for _, _, _, pattern in rank([rule], strict=False)]
+        if winners and line not in winners:
+            field = "allow" if allow else "disallow"
+            message = f"{field} {quoted(value)} never decides: line {winners[0]} does"
+            advice = "remove it; if it is the only rule of its group, write 'disallow:' alone"
+            yield source.finding(line, Code.NEVER_DECIDES, message, advice)
+
+
+def _stem(pattern: str) -> str:
+    """Return the shortest pattern that matches the same paths: without stars that match nothing."""
+    return one_star(pattern).removesuffix("*$").removesuffix("*")
+
+
+def _about_closed_site(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
+    closing = [line for _, value, line in rules if value in (b"/", b"*", b"/*")]
+    if closing and not any(allow for allow, _, _ in rules):
+        message = "this closes the whole site to every crawler, so that search engines lose it"
+        advice = "write 'Disallow:' without a path if crawlers are welcome"
+        yield source.finding(closing[0], Code.SITE_CLOSED, message, advice)
+
+
+def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
+    robots = RobotsTxt(source.text[1:])
+    disallowed: dict[int, bytes] = {}
+    for sitemap in sitemaps:
+        url = _text(sitemap)
+        rule = robots.verdict(url, WILDCARD_AGENT).rule if origin_of(url) else None
+        if rule is not None and not rule.allow and "sitemap" in rule.pattern.lower():
+            disallowed.setdefault(rule.line, sitemap)
+    for line, sitemap in disallowed.items():
+        message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
+        advice = "remove one of the two lines"
+        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)

@@ -10,9 +10,9 @@ a final ``$`` is the end of the path. Each piece between two stars is searched f
 before it ends, so each star skips as little as possible. If that fails, a star that skips more
 fails too.
 
-A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. To limit the time, all
-comparisons of a path share a number of steps, each of about 0.1 microseconds. If no steps are left,
-the caller assumes the answer that disallows more.
+A file of 500 KiB may hold 40,000 patterns whose pieces all occur in a path. So all comparisons of a
+path share a number of steps, each of about 0.1 microseconds. If no steps are left, the caller
+assumes the answer that disallows more.
 """
 
 from __future__ import annotations
@@ -63,8 +63,6 @@ _STARS = re.compile(r"\*\*+")
 TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
-_PatternsByKey: TypeAlias = dict[str, list[int]]
-
 RankedRule: TypeAlias = tuple[int, bool, int, str]
 """Length times -1, whether it disallows, position, pattern. The smallest of these tuples wins."""
 
@@ -104,49 +102,31 @@ class Steps:
         return cls(STEPS + STEPS_PER_OCTET * min(len(path), MAX_COUNTED_OCTETS))
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Return whether a pattern matches a path. Its pieces are searched once, from left to right."""
-    star = pattern.find("*")
-    if star < 0:
-        return path == pattern[:-1] if pattern[-1] == "$" else path.startswith(pattern)
-    if star > 0 and not path.startswith(pattern[:star]):
-        return False
-    position = begin = star
-    while star >= 0:
-        begin = star + 1
-        star = pattern.find("*", begin)
-        if star >= 0:
-            position = path.find(pattern[begin:star], position)
-            if position < 0:
-                return False
-            position += star - begin
-    if pattern[-1] != "$":
-        return path.find(pattern[begin:], position) >= 0
-    tail = pattern[begin:-1]
-    return len(path) - len(tail) >= position and path.endswith(tail)
+def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
+    """Return whether a pattern matches a path. Its pieces are searched once, from left to right.
 
-
-def counted_match(pattern: str, path: str, steps: Steps) -> bool:
-    """Return what `matches` returns. It uses up steps for each piece, and the bytes it skips."""
-    steps.left -= 5
-    head, *pieces = pattern.removesuffix("$").split("*")
+    It uses up steps for each piece, and the bytes it skips.
+    """
+    if steps is not None:
+        steps.left -= 5
+    is_ended = pattern[-1] == "$"
+    head, *pieces = (pattern[:-1] if is_ended else pattern).split("*")
     if not pieces:
-        return matches(pattern, path)
+        return path == head if is_ended else path.startswith(head)
     if not path.startswith(head):
         return False
-    tail = pieces.pop() if pattern[-1] == "$" else ""
+    tail = pieces.pop() if is_ended else ""
     position = len(head)
     for piece in pieces:
-        if len(piece) > len(path) - position:
-            return False
         at = path.find(piece, position)
-        # The worst case: CPython compares most of a piece again at each byte.
-        seen = (at if at >= 0 else len(path)) - position
-        steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
+        if steps is not None and len(piece) <= len(path) - position:
+            # The worst case: CPython compares most of a piece again at each byte.
+            seen = (at if at >= 0 else len(path)) - position
+            steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
         if at < 0:
             return False
         position = at + len(piece)
-    return len(path) - len(tail) >= position and path.endswith(tail)
+    return not is_ended or (len(path) - len(tail) >= position and path.endswith(tail))
 
 
 def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
@@ -157,11 +137,11 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
     steps = Steps.of(path)
     encoded = None
     for number, pattern in enumerate(patterns):
-        matched = counted_match(pattern, path, steps)
+        matched = matches(pattern, path, steps)
         if not matched and pattern_has_reserved_query(pattern):
             # RFC 9309 §2.2.2, figure 4: "?baz=https://foo.bar" matches its encoded form.
             encoded = encoded or encode_query(path)
-            matched = counted_match(encode_query(pattern), encoded, steps)
+            matched = matches(encode_query(pattern), encoded, steps)
         if steps.left < 0:
             yield TOO_COMPLEX
             return
@@ -177,31 +157,22 @@ def one_star(pattern: str) -> str:
 class PatternIndex:
     """Finds the first pattern that `matching` yields, for many paths and the same patterns.
 
-    Example. The rules of a group, in their order of precedence::
-
-        0  Allow:    /private/press/
-        1  Disallow: /private/
-        2  Disallow: /search$
-        3  Disallow: /*.gif
-
     >>> index = PatternIndex(["/private/press/", "/private/", "/search$", "/*.gif"])
 
     The literal prefixes are in the order of their text. For each there is the place of the longest
     other prefix with which it begins (-1: there is none), and the best index among all of these.
-
-    >>> list(zip(index._prefixes, index._shorter, index._best))
-    [('/private/', -1, 1), ('/private/press/', 0, 0)]
-
     Literal paths that end in ``$`` are in a table, and patterns with wildcards in another one, by a
     key: a piece that occurs in every path that the pattern matches.
 
+    >>> list(zip(index._prefixes, index._shorter, index._best))
+    [('/private/', -1, 1), ('/private/press/', 0, 0)]
     >>> index._exact, index._by_key
     ({'/search': 2}, {'.gif': [3]})
 
     For the path /private/logo.gif, bisection finds ``/private/``, the last prefix that does not
-    sort behind the path. The path begins with it, so index 1 is the best so far. The key ``.gif``
-    occurs in the path, but index 3 is not better than 1, so its pattern is not compared. For the
-    path /public/logo.gif it is. If no pattern matches, the answer is their number.
+    sort behind the path, so index 1 is the best so far. The key ``.gif`` occurs in the path, but
+    index 3 is not better than 1, so its pattern is not compared. For the path /public/logo.gif it
+    is. If no pattern matches, the answer is their number.
 
     >>> [index.first(path) for path in ("/private/logo.gif", "/public/logo.gif", "/about")]
     [1, 3, 4]
@@ -276,7 +247,7 @@ class PatternIndex:
         """Return the first of the patterns with these keys, or `best`. It uses up steps."""
         numbers = sorted(number for key in keys for number in self._by_key[key] if number < best)
         for place, number in enumerate(numbers):
-            if counted_match(self._patterns[number], path, steps):
+            if matches(self._patterns[number], path, steps):
                 return number
             if steps.left < 0:
                 all_allow = self._allows and all(self._allows[rest] for rest in numbers[place:])
@@ -298,8 +269,8 @@ class PatternIndex:
         self._size = len(patterns)
         self._patterns = patterns
         self._exact: dict[str, int] = {}
-        self._by_key: _PatternsByKey = {}
-        by_key = self._by_key
+        by_key: dict[str, list[int]] = {}
+        self._by_key = by_key
         wildcards = 0
         for number in numbers:
             pattern = patterns[number]
@@ -315,14 +286,10 @@ class PatternIndex:
                 stem = stem.rstrip("*")
             if "*" in stem:
                 wildcards += 1
-                key = _key(stem, by_key)
-                by_key.setdefault(key, []).append(number)
+                by_key.setdefault(_key(stem, by_key), []).append(number)
             else:
                 prefixes.setdefault(stem, number)
         self._is_counted = wildcards > _MAX_UNCOUNTED_PATTERNS
-        self._link(prefixes)
-
-    def _link(self, prefixes: dict[str, int]) -> None:
         self._prefixes = tuple(sorted(prefixes))
         # For each prefix: the longest other prefix with which it begins, and the best index of all
         # prefixes with which it begins. All of them match the paths that it matches.
@@ -341,7 +308,7 @@ class PatternIndex:
         self._best = tuple(best)
 
 
-def _key(stem: str, by_key: _PatternsByKey) -> str:
+def _key(stem: str, by_key: dict[str, list[int]]) -> str:
     """Return a piece of every path that a pattern matches: a long one, which few patterns share."""
     head, *parts = stem.split("*", _MAX_KEY_CANDIDATES)[:_MAX_KEY_CANDIDATES]
     key = _end(max(parts, key=len))
@@ -362,9 +329,15 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
         # Rules with the same pattern are one rule, with the length of the longer spelling. Allow
         # wins (RFC 9309 §2.2.2).
         other = ranked[pattern]
-        _, disallow, position, _ = min(rule, other, key=lambda one: (one[1], one[0], one[2]))
+        _, disallow, position, _ = min(rule, other, key=_precedence)
         rule = (min(rule[0], other[0]), disallow, position, pattern)
     ranked[pattern] = rule
+
+
+def _precedence(rule: RankedRule) -> tuple[bool, int, int]:
+    """Return what decides between rules with the same pattern: allow, length, and position."""
+    length, disallow, position, _ = rule
+    return disallow, length, position
 
 
 _ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
@@ -377,21 +350,11 @@ class GroupMatcher:
     the few rules of the text that may match it. The second path builds an index.
     """
 
-    __slots__ = (
-        "_agent",
-        "_asked",
-        "_positions",
-        "_strict",
-        "_text",
-        "allows",
-        "index",
-        "verdicts",
-    )
+    __slots__ = ("_agent", "_asked", "_positions", "_text", "allows", "index", "verdicts")
 
-    def __init__(self, agent: str | None, text: GroupText, *, strict: bool) -> None:
+    def __init__(self, agent: str | None, text: GroupText) -> None:
         self._agent = agent
         self._text = text
-        self._strict = strict
         self._asked = False
         self.index: PatternIndex | None = None
         """Numbers the rules, the best first. None until the second path."""
@@ -407,7 +370,7 @@ class GroupMatcher:
             return _ROBOTS_TXT_VERDICT
         if not self._asked:
             self._asked = True
-            rules = list(islice(self._rules_for(path), _MAX_RULES_WITHOUT_INDEX))
+            rules = list(islice(self._text.rules(path.encode()), _MAX_RULES_WITHOUT_INDEX))
             few = len(rules) < _MAX_RULES_WITHOUT_INDEX
             verdict = self._only_verdict(path, rules) if few else None
             if verdict is not None:
@@ -426,29 +389,28 @@ class GroupMatcher:
         """
         if path == ROBOTS_TXT:
             return ()
-        rules = list(self._rules_for(path))
-        same: dict[str, list[RankedRule]] = {}
-        for rule in rules:
-            for one in rank([rule], strict=self._strict):
-                same.setdefault(one[3], []).append(one)
-        patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._strict)]
-        positions: dict[int, None] = {}
-        for number in matching(patterns, path):
-            if number == TOO_COMPLEX:
-                # The index may know the rule that decides: it skips rules that cannot match.
-                deciding = None if positions else self.verdict(path).rule
-                if deciding is not None:
-                    return (deciding,)
-            else:
-                # Allow wins, then the longer one, then the first: as in `rank`.
-                equal = sorted(same[patterns[number]], key=lambda one: (one[1], one[0], one[2]))
-                positions.update((position, None) for _, _, position, _ in equal)
+        rules = list(self._text.rules(path.encode()))
+        patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._text.strict)]
+        numbers = list(matching(patterns, path))
+        if numbers == [TOO_COMPLEX]:
+            # The index may know the rule that decides: it skips rules that cannot match.
+            deciding = self.verdict(path).rule
+            return () if deciding is None else (deciding,)
+        matched = {patterns[number]: number for number in numbers if number != TOO_COMPLEX}
+        # Of rules with the same pattern the order is that of `rank`.
+        found = sorted(
+            (matched[one[3]], *_precedence(one))
+            for rule in rules
+            for one in rank([rule], strict=self._text.strict)
+            if one[3] in matched
+        )
         line_of = line_numbers(self._text.text)
-        return tuple(self._rule_at(position, line_of(position)) for position in positions)
+        positions = dict.fromkeys(position for *_, position in found)
+        return tuple(self._text.rule_at(position, line_of(position)) for position in positions)
 
     def _only_verdict(self, path: str, rules: list[RawRule]) -> Verdict | None:
         """Return the verdict by a few rules; None if the comparison takes too many steps."""
-        ranked = rank(rules, strict=self._strict)
+        ranked = rank(rules, strict=self._text.strict)
         number = next(matching((pattern for _, _, _, pattern in ranked), path), len(ranked))
         if number == TOO_COMPLEX:
             return None  # The index may skip the rules that take so many steps.
@@ -457,7 +419,7 @@ class GroupMatcher:
         return self._decided_by(ranked[number][2])
 
     def _build_index(self) -> PatternIndex:
-        ranked = rank(self._text.rules(), strict=self._strict)
+        ranked = rank(self._text.rules(), strict=self._text.strict)
         self.allows = (*(not disallow for _, disallow, _, _ in ranked), True, False)
         self.index = PatternIndex([pattern for _, _, _, pattern in ranked], self.allows)
         self._positions = array("I", [position for _, _, position, _ in ranked])
@@ -465,15 +427,8 @@ class GroupMatcher:
         self.verdicts = [*[None] * len(ranked), self._undecided(ranked), too_complex]
         return self.index
 
-    def _rules_for(self, path: str) -> Iterable[RawRule]:
-        return self._text.rules(path.encode("ascii"))
-
-    def _rule_at(self, position: int, line: int) -> Rule:
-        allow, value, _ = self._text.rule_at(position)
-        return Rule.of(value, line, allow=allow)
-
     def _decided_by(self, position: int) -> Verdict:
-        rule = self._rule_at(position, line_number(self._text.text, position))
+        rule = self._text.rule_at(position, line_number(self._text.text, position))
         return Verdict(rule.allow, Reason.RULES, rule, self._agent)
 
     def _undecided(self, ranked: list[RankedRule]) -> Verdict:

@@ -25,14 +25,7 @@ from .verdict import Rule
 USER_AGENT = b"user-agent"
 RULE_FIELDS = (b"allow", b"disallow")
 GROUP_FIELDS = frozenset(
-    [
-        b"crawl-delay",
-        b"request-rate",
-        b"visit-time",
-        b"content-signal",
-        b"content-usage",
-        b"license",
-    ]
+    b"crawl-delay request-rate visit-time content-signal content-usage license".split()
 )
 """The other records that are for the crawlers that the user-agent lines above them name. They end a
 run of user-agent lines, but only for themselves: a Crawl-delay below each of two user-agent lines
@@ -91,7 +84,7 @@ class GroupText(NamedTuple):
     text: bytes
     spans: list[int]
     """The start and the end of each piece, in turn. A group may consist of several pieces."""
-    dialect: Dialect
+    strict: bool
 
     def rules(self, path: bytes | None = None) -> Iterator[RawRule]:
         """Yield the rules with a value, in the order of the file.
@@ -102,22 +95,23 @@ class GroupText(NamedTuple):
         # A rule that stands for a directory matches only paths that end in a slash.
         directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
-            for match in self.dialect.rule.finditer(self.text, start, end):
+            for match in self._rule.finditer(self.text, start, end):
                 plain = match[2]
                 if path is None or path.startswith(plain) or (directory and b"/index.htm" in plain):
-                    rule = self._rule(match)
-                    if rule[1]:
-                        yield rule
+                    position, value = match.start(), match[1].rstrip(WHITE_SPACE)
+                    if value:
+                        yield self.text[position + 1] in b"Aa", value, position
 
-    def rule_at(self, position: int) -> RawRule:
-        """Return the rule whose line begins at a position."""
-        match = self.dialect.rule.match(self.text, position)
+    def rule_at(self, position: int, line: int) -> Rule:
+        """Return the rule of the line with this number, which begins at a position."""
+        match = self._rule.match(self.text, position)
         assert match is not None
-        return self._rule(match)
+        allow = self.text[position + 1] in b"Aa"
+        return Rule.of(match[1].rstrip(WHITE_SPACE), line, allow=allow)
 
-    def _rule(self, match: re.Match[bytes]) -> RawRule:
-        start = match.start()
-        return self.text[start + 1] in b"Aa", match[1].rstrip(WHITE_SPACE), start
+    @property
+    def _rule(self) -> re.Pattern[bytes]:
+        return (STRICT if self.strict else LENIENT).rule
 
 
 def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
@@ -134,12 +128,14 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
         # Only allow and disallow end a run of user-agent lines. Other records "MUST NOT
         # interfere with the parsing of explicitly defined records" (RFC 9309 §2.2.4).
         if naming and start > end and rule.search(text, end, start):
-            _note(found, naming, end, start)
+            for token in naming:
+                found.setdefault(token, []).extend((end, start))
             naming = {}
         for token in tokens_of_match(match):
             naming[token] = None
         end = match.end()
-    _note(found, naming, end, len(text))
+    for token in naming:
+        found.setdefault(token, []).extend((end, len(text)))
     return found
 
 
@@ -226,7 +222,7 @@ def list_groups(text: bytes, *, strict: bool) -> list[Group]:
 
 
 def list_records(
-    text: bytes, name: str, token: str | None = None, *, strict: bool
+    text: bytes, name: str, token: bytes | None = None, *, strict: bool
 ) -> Iterator[str]:
     """Yield the values of all records with a name, in the order of the file.
 
@@ -236,17 +232,16 @@ def list_records(
     # Only ASCII letters have a case here, as in a file: str.lower() makes "k" of a Kelvin sign.
     wanted = name.strip().encode("utf-8", "surrogatepass").lower()
     wanted = wanted if strict else field_of(wanted)
-    agent = None if token is None else token.encode()
     ends = {*RULE_FIELDS, *(() if wanted in RULE_FIELDS else (*GROUP_FIELDS, wanted))}
     run: list[bytes] | None = None
     included = False
     for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
         named = included
         if field == USER_AGENT:
-            named = agent in tokens_of_line(value)
+            named = token in tokens_of_line(value)
             included = named or (included and tokens is run)
             run = tokens
-        if field == wanted and (agent is None or named):
+        if field == wanted and (token is None or named):
             yield value.decode("utf-8", "replace")
 
 
@@ -258,15 +253,6 @@ def _agent_of_line(value: bytes) -> str | None:
         if token == WILDCARD_AGENT or product_tokens(token) == (token,):
             return token
     return None
-
-
-def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, end: int) -> None:
-    for token in tokens:
-        spans = found.get(token)
-        if spans is None:
-            found[token] = [start, end]
-        else:
-            spans += (start, end)
 
 
 # A line of a group begins with the LF before it. In a strict reading:
@@ -283,37 +269,28 @@ def _note(found: dict[bytes, list[int]], tokens: Iterable[bytes], start: int, en
 #   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
 #   OCTET     = any byte but WS, LF, "#" and ":"
 #   WS        = SP / HTAB / VT / FF
-_WS = rb"[\x20\t\v\f]"
-_OCTET = rb"[^\x20\t\v\f\n\#:]"
-
+_STRICT_NAME = rb"%(names)b %(WS)b* :"
+_LENIENT_NAME = rb"""
+    %(names)b [^:\n\#]* :
+  | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
+"""
+# The lookahead at the first letter skips most other lines.
+_LINE = rb"\n (?= [%%(letters)b] ) (?i: %b ) %%(WS)b* %%(value)b"
 # value = *OCTET, of which the first are those that stand for themselves in every URL
 _VALUE = rb"( ( [A-Za-z0-9\-._~!&()+,/:;=@]* ) [^\n\#]* )"
 
 
-def _strict_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    return _line(rb"%(names)b %(WS)b* :" % {b"names": _any_of(fields), b"WS": _WS}, fields, value)
-
-
-def _lenient_line(fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    prefixes = [prefix for field in fields for prefix in PREFIXES[field]]
-    name = rb"""
-        %(prefixes)b [^:\n\#]* :
-      | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
-    """ % {
-        b"prefixes": _any_of(prefixes),
-        b"words": _any_of([prefix for prefix in prefixes if b" " not in prefix]),
-        b"OCTET": _OCTET,
-        b"WS": _WS,
+def _line(fields: Sequence[bytes], value: bytes, *, strict: bool) -> re.Pattern[bytes]:
+    names = fields if strict else [prefix for field in fields for prefix in PREFIXES[field]]
+    parts = {
+        b"letters": b"".join(field[:1].upper() + field[:1] for field in fields),
+        b"names": _any_of(names),
+        b"words": _any_of(name for name in names if b" " not in name),
+        b"value": value,
+        b"OCTET": rb"[^\x20\t\v\f\n\#:]",
+        b"WS": rb"[\x20\t\v\f]",
     }
-    return _line(name, fields, value)
-
-
-def _line(name: bytes, fields: Sequence[bytes], value: bytes) -> re.Pattern[bytes]:
-    # The lookahead at the first letter skips most other lines.
-    letters = b"".join(field[:1].upper() + field[:1] for field in fields)
-    expression = rb"\n (?= [%(letters)b] ) (?i: %(name)b ) %(WS)b* %(value)b"
-    parts = {b"letters": letters, b"name": name, b"WS": _WS, b"value": value}
-    return re.compile(expression % parts, re.VERBOSE)
+    return re.compile(_LINE % (_STRICT_NAME if strict else _LENIENT_NAME) % parts, re.VERBOSE)
 
 
 def _any_of(names: Iterable[bytes]) -> bytes:
@@ -321,6 +298,8 @@ def _any_of(names: Iterable[bytes]) -> bytes:
 
 
 LENIENT, STRICT = (
-    Dialect(line((USER_AGENT,), LINE_TOKEN), line(RULE_FIELDS, _VALUE))
-    for line in (_lenient_line, _strict_line)
+    Dialect(
+        _line((USER_AGENT,), LINE_TOKEN, strict=strict), _line(RULE_FIELDS, _VALUE, strict=strict)
+    )
+    for strict in (False, True)
 )

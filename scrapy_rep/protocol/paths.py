@@ -10,9 +10,8 @@ URLs and patterns become ASCII text, which is compared byte by byte:
 
 Nearly all URLs of a crawl are in this form already. One regular expression checks this.
 
-Handlers change URLs before they send them. The server then answers another path than that of the
-request, for which a robots.txt may have another rule. So a request is allowed only if each of
-these paths is also allowed. The forms are those of Scrapy's own handlers and of browsers:
+Handlers change URLs before they send them. So a request is allowed only if each path that a server
+may receive is also allowed. The forms are those of Scrapy's own handlers and of browsers:
 
 =================  ==================================================================
 HTTP/1.1           drops an empty ``;`` or ``?`` and white space at the end, repeats a
@@ -75,10 +74,9 @@ _DEFAULT_PORTS = {"http": "80", "https": "443", "ftp": "21"}
 # Nearly every URL begins like this. It need not be parsed.
 _PLAIN_ORIGIN = re.compile("(https?)://([A-Za-z0-9.:-]+)/").fullmatch
 _WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
+# Characters that `urlsplit` ignores anywhere in a URL, for `str.translate`, and those before it.
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
-"""Characters that `urlsplit` ignores anywhere in a URL, for `str.translate`."""
 _C0_AND_SPACE = "".join(map(chr, range(33)))
-"""Characters that `urlsplit` ignores before a URL."""
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
 # RFC 1035 §2.3.4: 253 characters, and the dot at the end.
 _MAX_HOST_LENGTH = 254
@@ -97,7 +95,7 @@ def path_of(url: str) -> str:
     try:
         plain = plain_url(url)
     except TypeError:
-        raise _not_str(url) from None
+        raise TypeError(f"a URL must be str, not {type(url).__name__}") from None
     if plain:
         return plain[1]
     path = _split_authority(url)[1].partition("#")[0]
@@ -121,8 +119,8 @@ def _split_authority(url: str) -> tuple[str, str]:
         authority = _AUTHORITY(seen)
         if authority is None:
             raise ValueError(
-                f"{_quoted(url)} is neither an absolute URL (http, https, ws, wss or ftp) nor a "
-                "path that starts with '/'"
+                f"'{printable(url)}' is neither an absolute URL (http, https, ws, wss or ftp) nor "
+                "a path that starts with '/'"
             )
         url = seen
     return authority[1].lower(), url[authority.end() :]
@@ -179,9 +177,7 @@ def origin_of(url: str) -> str | None:
         parts = urlsplit(url)
         if "\\" in parts.netloc:  # a browser reads it as the end of the host
             return None
-        netloc = parts.netloc.rpartition("@")[2]
-        is_short = len(netloc) <= _MAX_CACHED_LENGTH
-        return (_origin if is_short else _origin.__wrapped__)(parts.scheme, netloc)
+        return _origin(parts.scheme, parts.netloc.rpartition("@")[2])
     except ValueError:  # an invalid IPv6 address or IDN
         return None
 
@@ -202,7 +198,6 @@ def _plain_origin(start: str) -> str | None:
     return _origin(*plain.groups()) if plain else None
 
 
-@lru_cache(maxsize=10_000)
 def _origin(scheme: str, netloc: str) -> str | None:
     scheme = _SCHEMES.get(scheme, "")
     if netloc.startswith("["):
@@ -248,12 +243,12 @@ def robots_txt_url(url: str) -> str:
     'https://example.com/robots.txt'
     """
     if not isinstance(url, str):
-        raise _not_str(url)
+        raise TypeError(f"a URL must be str, not {type(url).__name__}")
     origin = origin_of(url)
     if origin is None:
         raise ValueError(
-            f"{_quoted(url)} has no robots.txt: pass an absolute URL with the scheme http, https, "
-            "ws, wss or ftp and a valid host"
+            f"'{printable(url)}' has no robots.txt: pass an absolute URL with the scheme http, "
+            "https, ws, wss or ftp and a valid host"
         )
     return origin + ROBOTS_TXT
 
@@ -261,14 +256,6 @@ def robots_txt_url(url: str) -> str:
 def _without_unseen(url: str) -> str:
     """Return a URL without the characters that `urlsplit` ignores."""
     return url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)
-
-
-def _not_str(url: object) -> TypeError:
-    return TypeError(f"a URL must be str, not {type(url).__name__}")
-
-
-def _quoted(url: str) -> str:
-    return f"'{printable(url)}'"
 
 
 def _host(name: str) -> str | None:
@@ -301,17 +288,12 @@ def _decode(text: str) -> str:
         end = match.end()
         piece = _STEP_1[match[0]]
         before = (before + between)[-2:]
-        if piece in hexdigits and _completes(before, piece, text[end : end + 1]):
+        # A digit may complete a broken escape around it.
+        if piece in hexdigits and _ESCAPE.search(before + piece + text[end : end + 1]):
             piece = match[0].upper()
         before = (before + piece)[-2:]
         pieces += (between, piece)
     return "".join([*pieces, text[end:]])
-
-
-def _completes(before: str, digit: str, after: str) -> bool:
-    """Return whether a digit would complete a broken escape around it."""
-    around = before[-2:] + digit + after
-    return _ESCAPE.search(around) is not None
 
 
 _STEP_1 = {
@@ -343,7 +325,6 @@ _MAY_BE_DECODED = re.compile(
 ).search
 _ANY_ESCAPE = re.compile("%(?:[0-9A-F]{2})?", re.IGNORECASE)
 _ENCODED_DOT = re.compile("%2E", re.IGNORECASE)
-_DOT_SEGMENTS = (".", "..")
 # What aiohttp decodes, by the escape, and what it makes of a broken escape.
 _DECODED = {f"%{ord(character):02X}": character for character in "!$'()*,:@"} | {"%": "%25"}
 _DECODED_IN_PATH = _DECODED | {"%2E": ".", "%26": "&", "%3B": ";", "%3D": "="}
@@ -445,7 +426,7 @@ def _without_dots(path: str) -> str:
             del kept[-1:]
         elif segment != ".":
             kept.append(segment)
-    if segments[-1] in _DOT_SEGMENTS:
+    if segments[-1] in (".", ".."):
         kept.append("")
     return "/" + "/".join(kept)
 

@@ -31,7 +31,10 @@ def printable(text: str, length: int = LENGTH) -> str:
     """
     if len(text) <= length and text.isprintable():
         return text
-    pieces = [_escape(character) for character in text[:length]]
+    pieces = [
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii")
+        for each in text[:length]
+    ]
     if len(text) > length or sum(map(len, pieces)) > length:
         kept, room = 0, length - len(ELLIPSIS)
         while kept < len(pieces) and len(pieces[kept]) <= room:
@@ -62,9 +65,3 @@ def cut(text: str, length: int) -> str:
     /pri…
     """
     return text if len(text) <= length else text[: length - len(ELLIPSIS)] + ELLIPSIS
-
-
-def _escape(character: str) -> str:
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode("ascii")

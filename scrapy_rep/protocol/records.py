@@ -2,9 +2,8 @@
 
 None of them is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol" (RFC 9309 §2.2.4). They are read apart from the rules, for they "MUST NOT
-interfere with the parsing of explicitly defined records". A file is read when the first record is
-needed, and the values of a record in a group when they are first needed. A file without any known
-record costs one search.
+interfere with the parsing of explicitly defined records", and when the first one is needed. A file
+without any known record costs one search.
 
 To support one more record, add a row to `RECORD_TYPES`. If it is for a group, add its field to
 `parser.GROUP_FIELDS`. `lint.CHECKS` has what lint tests.
@@ -55,8 +54,8 @@ _DELAY = re.compile(rb"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 #   requests     = 1*9DIGIT                   period = 1*9DIGIT
 #   unit         = "s" / "m" / "h" / "d"
 #   window       = time ([SP] "-" [SP] / SP) time
-#   time         = 2DIGIT [":" / "."] 2DIGIT
-_TIME = rb"([0-9]{2}[:.]?[0-9]{2})"
+#   time         = 2DIGIT [":" / "."] 2DIGIT     from 0000 to 2400
+_TIME = rb"((?:[01][0-9]|2[0-3])[:.]?[0-5][0-9]|24[:.]?00)"
 _WINDOW = _TIME + rb"(?: ?- ?| )" + _TIME
 _VISIT_TIME = re.compile(_WINDOW)
 _REQUEST_RATE = re.compile(
@@ -108,7 +107,6 @@ class CleanParam(NamedTuple):
 
 
 def text_of(value: bytes) -> str | None:
-    """Return a value as text, or None if it is empty."""
     return value.decode("utf-8", "replace") or None
 
 
@@ -130,10 +128,9 @@ def parse_request_rate(value: bytes) -> RequestRate | None:
         return None
     requests, period, unit, start, end = match.groups()
     seconds = int(period) * _SECONDS[unit.lower()]
-    window = _window(start, end) if start else None
-    if not int(requests) or not seconds or (start and window is None):
+    if not int(requests) or not seconds:
         return None
-    return RequestRate(int(requests), seconds, window)
+    return RequestRate(int(requests), seconds, _window(start, end) if start else None)
 
 
 def parse_visit_time(value: bytes) -> VisitTime | None:
@@ -153,11 +150,8 @@ def parse_clean_param(value: bytes) -> CleanParam | None:
     return CleanParam(tuple(filter(None, parameters.split("&"))), *path)
 
 
-def _window(start: bytes, end: bytes) -> VisitTime | None:
-    minutes = [int(time[:2]) * 60 + int(time[-2:]) for time in (start, end)]
-    if max(minutes) > _MINUTES or int(start[-2:]) > 59 or int(end[-2:]) > 59:
-        return None
-    return VisitTime(*minutes)
+def _window(*times: bytes) -> VisitTime:
+    return VisitTime(*(int(time[:2]) * 60 + int(time[-2:]) for time in times))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +229,7 @@ class RecordValues:
 
     __slots__ = ("_combined", "_written")
 
-    def __init__(self, written: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(self, written: Iterable[tuple[bytes, bytes]]) -> None:
         self._written: dict[bytes, list[bytes]] = {}
         for field, value in written:
             self._written.setdefault(field, []).append(value)
@@ -251,28 +245,19 @@ class RecordValues:
         return combined
 
 
-_NO_VALUES = RecordValues()
-
-
 class Records:
     """All records of one file."""
 
-    __slots__ = ("_groups", "_runs", "_url", "file", "has_pacing", "has_usage")
+    __slots__ = ("_groups", "_runs", "_url", "fields", "file")
 
     def __init__(self, text: bytes, *, strict: bool, url: str | None = None) -> None:
         self._url = url
         self._runs: dict[bytes, list[_Run]] = {}
         self._groups: dict[bytes, RecordValues] = {}
-        file: _Run = []
-        fields: set[bytes] = set()
-        if _ANY(text):
-            self._read(text, file, fields, strict=strict)
-        self.file = RecordValues(file)
+        self.fields: set[bytes] = set()
+        """The fields of `RECORD_TYPES` that the file has, with a readable value or not."""
+        self.file = RecordValues(self._read(text, strict=strict) if _ANY(text) else ())
         """The records for all crawlers."""
-        self.has_pacing = any(row.field in fields for row in PACING)
-        """Whether the file has a record of `PACING`, readable or not."""
-        self.has_usage = any(row.field in fields for row in USAGE)
-        """Whether the file has a record of `USAGE`, readable or not."""
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -286,22 +271,21 @@ class Records:
 
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""
-        if token not in self._runs:
-            return _NO_VALUES
-        group = self._groups.get(token)
-        if group is None:
-            written = (record for run in self._runs[token] for record in run)
-            group = self._groups[token] = RecordValues(written)
-        return group
+        if token not in self._groups:
+            written = (record for run in self._runs.get(token, ()) for record in run)
+            self._groups[token] = RecordValues(written)
+        return self._groups[token]
 
-    def _read(self, text: bytes, file: _Run, fields: set[bytes], *, strict: bool) -> None:
+    def _read(self, text: bytes, *, strict: bool) -> _Run:
+        """Note the records of groups, and return those for all crawlers."""
+        file: _Run = []
         agents: list[bytes] | None = None
         run: _Run = []
         ends = {*RULE_FIELDS, *GROUP_FIELDS}
         for (_, field, value), tokens in records_of_groups(text, strict=strict, ends=ends):
             if field not in _FIELDS:
                 continue
-            fields.add(field)
+            self.fields.add(field)
             if field not in GROUP_FIELDS or (tokens is None and field in HELD_ABOVE):
                 file.append((field, value))
             elif tokens is not None:
@@ -310,6 +294,7 @@ class Records:
                     for token in dict.fromkeys(tokens):
                         self._runs.setdefault(token, []).append(run)
                 run.append((field, value))
+        return file
 
     def _resolved(self, references: Iterable[str]) -> tuple[str, ...]:
         found = (resolve(reference, self._url) for reference in references)
@@ -354,17 +339,13 @@ class Pacing(NamedTuple):
 
 
 def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
-    """Return the pace for the crawler with these product tokens as text, or "" if none is stated.
-
-    The text has at most `MAX_NAMED_RATES` rates.
-    """
-    return pace_text(
-        robots.crawl_delay(agents), robots.request_rates(agents), robots.visit_time(agents)
-    )
+    """Return the pace for the crawler with these product tokens as text, or "" without one."""
+    rates = robots.request_rates(agents)
+    return pace_text(robots.crawl_delay(agents), rates, robots.visit_time(agents))
 
 
 def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTime | None) -> str:
-    """Return a pace as text, as `describe` does."""
+    """Return a pace as text, with at most `MAX_NAMED_RATES` rates."""
     parts = []
     if delay:
         parts.append(f"Crawl-delay: {delay:g}")
@@ -399,8 +380,7 @@ class ParameterCleaner:
         clean-param = name *("&" name) [1*WS path]
 
     A name is case-sensitive. The record applies to pages that begin with the path, in which ``*``
-    is any run of bytes: "the * character is always implicitly appended to the end of the prefix".
-    Without a path the record applies to all pages
+    is any run of bytes: "the * character is always implicitly appended to the end of the prefix"
     (https://yandex.com/support/webmaster/en/robot-workings/clean-param).
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from .access import (
+    REASONS,
     REDIRECT_STATUSES,
     REFUSAL_STATUSES,
     AccessResult,
@@ -17,7 +18,7 @@ from .access import (
 from .agents import WILDCARD_AGENT, product_tokens
 from .lines import SIZE_LIMIT, begins_as_markup, decoded, read, require_bytes
 from .matcher import GroupMatcher, PatternIndex
-from .parser import LENIENT, STRICT, Group, GroupText, groups, list_groups, list_records, records
+from .parser import Group, GroupText, groups, list_groups, list_records, records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .records import (
@@ -27,7 +28,9 @@ from .records import (
     CRAWL_DELAY,
     HOST,
     KNOWN_FIELDS,
+    PACING,
     REQUEST_RATE,
+    USAGE,
     VISIT_TIME,
     CleanParam,
     ParameterCleaner,
@@ -42,20 +45,11 @@ from .verdict import Reason, Rule, Verdict
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
 _Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
-_State: TypeAlias = tuple[bytes, bool, bool, str | None, str | None, str | None]
+_State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | None]
 """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or a sequence of these in order of preference."""
-
-REASONS = {
-    AccessResult.UNAVAILABLE: Reason.UNAVAILABLE,
-    AccessResult.DISALLOWED: Reason.DISALLOWED_STATUS,
-    AccessResult.NOT_ROBOTS_TXT: Reason.NOT_ROBOTS_TXT,
-    AccessResult.REFUSED: Reason.REFUSED,
-    AccessResult.CHALLENGE: Reason.CHALLENGE,
-}
-"""The reason of a verdict if there are no rules, although the server has answered."""
 
 _MAX_USER_AGENTS = 64
 """Values of user agents that are kept with their index. A crawl has one or a few."""
@@ -73,13 +67,12 @@ def other_page(
     'not-robots-txt'
     """
     is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
+    is_robots_txt = True
     if begins_as_markup(body):
         is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
     elif is_html and body.strip():
-        found = records(read(body), strict=False)
-        is_robots_txt = any(record.field in KNOWN_FIELDS for record in found)
-    else:
-        is_robots_txt = True
+        fields = {record.field for record in records(read(body), strict=False)}
+        is_robots_txt = not fields.isdisjoint(KNOWN_FIELDS)
     if is_robots_txt:
         return None
     is_test = is_challenge(cf_mitigated, body)
@@ -89,11 +82,10 @@ def other_page(
 class RobotsTxt:
     r"""A parsed robots.txt (RFC 9309).
 
-    `body` is the body of the response, of which the first 500 KiB are read. Byte order marks are
-    skipped, and unreadable lines are ignored, so no content raises an error. `url` is the URL of
-    the robots.txt. Relative sitemaps are resolved against it. `strict` turns off the tolerance for
-    common mistakes, such as ``Dissallow``. Raises TypeError if the body is not bytes, or if the URL
-    is not a str.
+    `body` is the body of the response, of which the first 500 KiB are read. No content raises an
+    error: unreadable lines are ignored. `url` is the URL of the robots.txt, against which relative
+    sitemaps are resolved. `strict` turns off the tolerance for common mistakes, such as
+    ``Dissallow``. Raises TypeError if the body is not bytes, or if the URL is not a str.
 
     >>> robots = RobotsTxt(b"User-agent: mybot\nDisallow: /private")
     >>> robots.allowed("https://example.com/private/a", "mybot/1.0 (+https://example.com/bot)")
@@ -137,26 +129,20 @@ class RobotsTxt:
 
     def __getstate__(self) -> _State:
         """Return what `pickle` keeps: the text, and nothing that is derived from it."""
-        reason = None if self._reason is None else self._reason.value
-        return self._text, self._is_cut, self._strict, self._url, reason, self._detail
+        return self._text, self._is_cut, self._strict, self._url, self._reason, self._detail
 
     def __setstate__(self, state: _State) -> None:
-        self._text, self._is_cut, self._strict, self._url, reason, self._detail = state
-        self._reason = None if reason is None else Reason(reason)
+        self._text, self._is_cut, self._strict, self._url, self._reason, self._detail = state
         self._spans = groups(self._text, strict=self._strict)
         self._indexed: dict[object, _Indexed] = {}
-        self._matchers: dict[str | None, GroupMatcher] = {}
+        self._matchers: dict[bytes, GroupMatcher] = {}
         self._groups: tuple[Group, ...] | None = None
         self._records: Records | None = None
         self._cleaner: ParameterCleaner | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
-        r"""Parse the body of a response that was successful. The constructor does the same.
-
-        >>> RobotsTxt.parse(b"User-agent: *\nDisallow: /").allowed("/", "mybot")
-        False
-        """
+        """Parse the body of a response that was successful. The constructor does the same."""
         return cls(body, strict=strict, url=url)
 
     @classmethod
@@ -177,20 +163,15 @@ class RobotsTxt:
         all others, and None     `Reason.UNREACHABLE`: everything is disallowed (§2.3.1.4)
         ======================== ===========================================================
 
-        The body matters only with a 2xx. Pass None as the status if there was no response: the
-        connection failed, or the body was cut off. Follow redirects before you call this, up to
-        five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is allowed
-        in all cases (§2.2.2).
-
-        This is the meaning of one response. It includes no earlier copy, and it does not expire: a
-        crawl must fetch the file again after a while. Raises TypeError if the status is not an int,
-        or if the body is not bytes.
+        Pass None as the status if there was no response. Follow redirects before you call this, up
+        to five (§2.3.1.2): a redirect is unreachable here. The URL of the robots.txt itself is
+        always allowed (§2.2.2). The meaning is that of one response: it includes no earlier copy,
+        and does not expire. Raises TypeError if the status is not an int, or if the body is not
+        bytes.
 
         >>> robots = RobotsTxt.from_response(404, b"Not found", "https://example.com/robots.txt")
         >>> print(robots.verdict("/private", "mybot"))
         unavailable: status 404
-        >>> RobotsTxt.from_response(503).allowed("/private", "mybot")
-        False
         """
         if status is not None and not isinstance(status, int):
             raise TypeError(f"a status must be int or None, not {type(status).__name__}")
@@ -213,14 +194,11 @@ class RobotsTxt:
 
     @property
     def text(self) -> bytes | None:
-        r"""The file as it was read; None if it is longer than the limit of 500 KiB.
+        """The file as it was read; None if it is longer than the limit of 500 KiB.
 
-        Lines end in LF and are not indented. A byte order mark, and NUL bytes at the ends of
-        values, are removed. UTF-16 is converted to UTF-8. It is read as the file was: of two marks,
+        Lines end in LF and are not indented, a byte order mark and NUL bytes at the ends of values
+        are removed, and UTF-16 is UTF-8. `RobotsTxt` reads it as it read the file: of two marks,
         both stay.
-
-        >>> RobotsTxt(b"User-agent: *\r\n  Disallow: /a").text
-        b'User-agent: *\nDisallow: /a'
         """
         text = self._text[1:]
         if decoded(text) != text:  # it begins with a mark, which would be dropped
@@ -228,13 +206,9 @@ class RobotsTxt:
         return None if self._is_cut or len(text) > SIZE_LIMIT else text
 
     def allowed(self, url: str, user_agent: UserAgent) -> bool:
-        r"""Return whether a crawler may fetch a URL (RFC 9309 §2.2.2).
+        """Return whether a crawler may fetch a URL (RFC 9309 §2.2.2).
 
         Raises ValueError if the URL is neither absolute nor a path that starts with ``/``.
-
-        >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /*.pdf$")
-        >>> robots.allowed("https://example.com/a.pdf", "mybot")
-        False
         """
         try:
             index, _, allows = self._indexed[user_agent]
@@ -248,14 +222,10 @@ class RobotsTxt:
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         r"""Return whether a crawler may fetch a URL, and why (RFC 9309 §2.2.2).
 
-        The verdict is true if the URL is allowed. Raises ValueError if the URL is neither absolute
-        nor a path that starts with ``/``.
+        The verdict is true if the URL is allowed. Raises ValueError as `allowed` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /private\nAllow: /private/open")
-        >>> verdict = robots.verdict("https://example.com/private/open", "mybot")
-        >>> verdict.allowed, verdict.reason.value, verdict.agent
-        (True, 'rules', '*')
-        >>> verdict.rule
+        >>> robots.verdict("https://example.com/private/open", "mybot").rule
         Rule(allow=True, pattern='/private/open', line=3)
         """
         # This is the hot path of a crawl: every function call costs a measurable part of its time.
@@ -273,15 +243,13 @@ class RobotsTxt:
         r"""Return every rule of the crawler's group that matches a URL, the best first.
 
         The first rule decides: it is the longest, and allow wins among rules of the same length
-        (RFC 9309 §2.2.2). Empty if no rule matches, and for the URL of robots.txt itself, which no
-        rule can disallow. If the comparison exceeds its number of steps (`Reason.TOO_COMPLEX`),
-        the rules that were found until then are returned. Raises ValueError as `verdict` does.
+        (RFC 9309 §2.2.2). Empty if no rule matches, and for the URL of robots.txt itself. If the
+        comparison exceeds its number of steps (`Reason.TOO_COMPLEX`), the rules that were found
+        until then are returned. Raises ValueError as `allowed` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /c")
-        >>> for rule in robots.matches("/a/b", "mybot"):
-        ...     print(rule)
-        line 3, Allow: /a/b
-        line 2, Disallow: /a
+        >>> [str(rule) for rule in robots.matches("/a/b", "mybot")]
+        ['line 3, Allow: /a/b', 'line 2, Disallow: /a']
         """
         path = path_of(url)
         return self._matcher(user_agent).matching_rules(path)
@@ -290,8 +258,7 @@ class RobotsTxt:
     def groups(self) -> tuple[Group, ...]:
         r"""The groups in the order of the file, each with its agents and its rules.
 
-        They are read from the file at the first use. RFC 9309 §2.2.1: groups that name the same
-        agent are one group for it.
+        RFC 9309 §2.2.1: groups that name the same agent are one group for it.
 
         >>> robots = RobotsTxt(b"User-agent: a\nUser-agent: b\nDisallow: /x\nAllow: /x/y")
         >>> for group in robots.groups:
@@ -304,11 +271,7 @@ class RobotsTxt:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        r"""The product tokens that the file has groups for, in lower case, each once.
-
-        >>> RobotsTxt(b"User-agent: MyBot/2.1\nDisallow:\nUser-agent: *\nDisallow: /").agents
-        ('mybot', '*')
-        """
+        """The product tokens that the file has groups for, in lower case, each once."""
         return tuple(dict.fromkeys(agent for group in self.groups for agent in group.agents))
 
     def records(self, name: str, user_agent: UserAgent | None = None) -> tuple[str, ...]:
@@ -316,34 +279,26 @@ class RobotsTxt:
 
         With a user agent only those in the crawler's group. The case of the name does not matter.
         RFC 9309 §2.2.4 permits records that it does not define. Values are as they are written,
-        without comments and the space around them. Bytes that are not UTF-8 are replaced. Raises
-        TypeError if the name is not a str.
+        without comments. Raises TypeError if the name is not a str.
 
         >>> robots = RobotsTxt(b"User-agent: *\nFetch-hint: slow\nUser-agent: mybot\nDisallow:")
-        >>> robots.records("fetch-hint")
-        ('slow',)
-        >>> robots.records("fetch-hint", "mybot")
-        ()
+        >>> robots.records("fetch-hint"), robots.records("fetch-hint", "mybot")
+        (('slow',), ())
         """
         if not isinstance(name, str):
             raise TypeError(f"the name of a record must be str, not {type(name).__name__}")
-        token = None if user_agent is None else self._token(product_tokens(user_agent))
-        if user_agent is not None and token is None:
-            return ()
+        token = None if user_agent is None else self._token(user_agent)
         return tuple(list_records(self._text, name, token, strict=self._strict))
 
     @property
     def has_pacing(self) -> bool:
         """Whether the file has any Crawl-delay, Request-rate or Visit-time."""
-        return self._extensions.has_pacing
+        return any(row.field in self._extensions.fields for row in PACING)
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
-        r"""Return the Crawl-delay of the crawler's group in seconds, or None.
+        """Return the Crawl-delay of the crawler's group in seconds, or None.
 
         The last valid one applies: a finite number, zero or more. RFC 9309 does not define it.
-
-        >>> RobotsTxt(b"User-agent: *\nCrawl-delay: 2.5").crawl_delay("mybot")
-        2.5
         """
         return self._group_records(user_agent).get(CRAWL_DELAY)
 
@@ -351,7 +306,7 @@ class RobotsTxt:
         r"""Return the last valid Request-rate of the crawler's group, or None.
 
         The period is in seconds, the window in minutes after midnight UTC. RFC 9309 does not define
-        this record.
+        it.
 
         >>> RobotsTxt(b"User-agent: *\nRequest-rate: 1/10m").request_rate("mybot")
         RequestRate(requests=1, seconds=600, window=None)
@@ -361,8 +316,6 @@ class RobotsTxt:
     def request_rates(self, user_agent: UserAgent) -> tuple[RequestRate, ...]:
         r"""Return all valid Request-rates of the crawler's group, in the order of the file.
 
-        Each may have a window of the day. Outside of it the rate does not apply.
-
         >>> robots = RobotsTxt(b"User-agent: *\nRequest-rate: 1/10\nRequest-rate: 1/2 2000-0600")
         >>> [str(rate) for rate in robots.request_rates("mybot")]
         ['1/10s', '1/2s from 20:00 to 06:00 UTC']
@@ -370,52 +323,38 @@ class RobotsTxt:
         return self._group_records(user_agent).get(REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> VisitTime | None:
-        r"""Return the last valid Visit-time of the crawler's group, or None.
+        """Return the last valid Visit-time of the crawler's group, or None.
 
-        It is the time of day in which the site accepts requests, in minutes after midnight UTC. RFC
-        9309 does not define it.
-
-        >>> RobotsTxt(b"User-agent: *\nVisit-time: 0600-0845").visit_time("mybot")
-        VisitTime(start=360, end=525)
+        The site accepts requests in this time of day, in minutes after midnight UTC. RFC 9309 does
+        not define it.
         """
         return self._group_records(user_agent).get(VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        r"""The URLs of the sitemaps, in the order of the file, each once (sitemaps.org).
+        """The URLs of the sitemaps, in the order of the file, each once (sitemaps.org).
 
         A relative one is resolved against the URL of the robots.txt, if that is known.
-
-        >>> RobotsTxt(b"Sitemap: /map.xml", url="https://example.com/robots.txt").sitemaps
-        ('https://example.com/map.xml',)
         """
         return self._extensions.sitemaps
 
     @property
     def host(self) -> str | None:
-        r"""The main mirror of the site, as the first Host record has it (Yandex), or None.
-
-        >>> RobotsTxt(b"Host: www.example.com").host
-        'www.example.com'
-        """
+        """The main mirror of the site, as the first Host record has it (Yandex), or None."""
         return self._extensions.file.get(HOST)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
-        r"""The query parameters that do not change a page (Clean-param, Yandex).
-
-        >>> RobotsTxt(b"Clean-param: ref&sid /shop").clean_params
-        (CleanParam(parameters=('ref', 'sid'), path='/shop'),)
-        """
+        """The query parameters that do not change a page (Clean-param, Yandex)."""
         return self._extensions.file.get(CLEAN_PARAM)
 
     def canonicalize(self, url: str) -> str:
         r"""Return a URL without the query parameters that do not change the page (Yandex).
 
-        Each Clean-param record removes its parameters below its path, from the pages of all
-        crawlers. The case of a name matters. The order of the other parameters and the fragment
-        stay as they are. A path that is compared with the file after this may have another verdict:
-        canonicalize to compare pages, not to request them. Raises ValueError as `verdict` does.
+        Each Clean-param record removes its parameters below its path, for all crawlers. The case of
+        a name matters. The other parameters and the fragment stay as they are. Canonicalize to
+        compare pages, not to request them: the verdict may be another. Raises ValueError as
+        `allowed` does.
 
         >>> robots = RobotsTxt(b"Clean-param: ref&sid /shop")
         >>> robots.canonicalize("https://example.com/shop/book?ref=mail&id=7&sid=1#reviews")
@@ -428,7 +367,8 @@ class RobotsTxt:
     @property
     def has_usage(self) -> bool:
         """Whether the file has any Content-Signal, Content-Usage or policy token."""
-        return self._extensions.has_usage or any(
+        fields = self._extensions.fields
+        return any(row.field in fields for row in USAGE) or any(
             token.encode() in self._spans for token in POLICY_TOKENS
         )
 
@@ -437,18 +377,15 @@ class RobotsTxt:
 
         Such a group is for a use in place of a crawler: a Disallow that decides refuses it, and an
         Allow that decides grants it (draft-kelley-aipref-training-preference-signal). It changes no
-        verdict on a crawler, and no crawler has such a token. Raises ValueError as `verdict` does.
+        verdict on a crawler. Raises ValueError as `allowed` does.
 
         >>> robots = RobotsTxt(b"User-agent: __usage_ai-training\nDisallow: /art/")
         >>> print(robots.usage_policies("https://example.com/art/1")["__usage_ai-training"])
         line 2, Disallow: /art/, for __usage_ai-training
         """
         path = path_of(url)
-        verdicts = {
-            token: self._matcher_of(token).verdict(path)
-            for token in POLICY_TOKENS
-            if token.encode() in self._spans
-        }
+        named = (token for token in POLICY_TOKENS if token.encode() in self._spans)
+        verdicts = {token: self._matcher_of(token.encode()).verdict(path) for token in named}
         return {
             token: verdict
             for token, verdict in verdicts.items()
@@ -460,8 +397,8 @@ class RobotsTxt:
 
         The value of ``use`` is ``immediate``, ``reference`` or ``full``. The signals are those of
         the crawler's group, or, if it has none, those above all groups. The statement of the
-        longest path that matches applies. A name that it lacks is neither granted nor refused,
-        except that a refusal for a shorter path still applies. Raises ValueError as `verdict` does.
+        longest path that matches applies, and so do the refusals of shorter paths for names that it
+        lacks. Raises ValueError as `allowed` does.
 
         >>> robots = RobotsTxt(b"User-agent: *\nContent-Signal: /news ai-train=no, use=reference")
         >>> robots.content_signals("https://example.com/news/today", "mybot")
@@ -472,15 +409,11 @@ class RobotsTxt:
         return (stated or self._extensions.file.get(CONTENT_SIGNAL)).of(path)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
-        r"""Return the Content-Usage preferences for a URL by name, True for y.
+        """Return the Content-Usage preferences for a URL by name: True for y, False for n.
 
         The statement of the longest path that matches applies (draft-ietf-aipref-attach). Labels
-        that AIPREF does not define are also listed. Empty for a disallowed URL, which has no
-        preferences. Raises ValueError as `verdict` does.
-
-        >>> robots = RobotsTxt(b"User-agent: *\nContent-Usage: /news train-ai=n")
-        >>> robots.content_usage("https://example.com/news/today", "mybot")
-        {'train-ai': False}
+        that AIPREF does not define are listed. A disallowed URL has no preferences. Raises
+        ValueError as `allowed` does.
         """
         path = path_of(url)
         stated = self._group_records(user_agent).get(CONTENT_USAGE)
@@ -489,16 +422,12 @@ class RobotsTxt:
         return stated.of(path)
 
     def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:
-        r"""Return the URLs of the licenses for a crawler, each once (RSL 1.0).
+        """Return the URLs of the licenses for a crawler, each once (RSL 1.0).
 
         They are those of the crawler's group, or, if it has none, those above all groups. A
-        relative one is resolved against the URL of the robots.txt, if that is known. Nothing
-        fetches them.
-
-        >>> RobotsTxt(b"License: https://example.com/license.xml").licenses("mybot")
-        ('https://example.com/license.xml',)
+        relative one is resolved as in `sitemaps`. Nothing fetches them.
         """
-        return self._extensions.licenses(self._record_token(user_agent))
+        return self._extensions.licenses(self._token(user_agent))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):
@@ -529,11 +458,7 @@ class RobotsTxt:
         return self._records
 
     def _group_records(self, user_agent: UserAgent) -> RecordValues:
-        return self._extensions.of(self._record_token(user_agent))
-
-    def _record_token(self, user_agent: UserAgent) -> bytes:
-        token = self._token(product_tokens(user_agent))
-        return token.encode() if token else b""
+        return self._extensions.of(self._token(user_agent))
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
         matcher = self._matcher(user_agent)
@@ -548,22 +473,22 @@ class RobotsTxt:
         return verdict
 
     def _matcher(self, user_agent: UserAgent) -> GroupMatcher:
-        return self._matcher_of(self._token(product_tokens(user_agent)))
+        return self._matcher_of(self._token(user_agent))
 
-    def _matcher_of(self, token: str | None) -> GroupMatcher:
+    def _matcher_of(self, token: bytes) -> GroupMatcher:
         matcher = self._matchers.get(token)
         if matcher is None:
-            spans = self._spans[token.encode()] if token else []
-            text = GroupText(self._text, spans, STRICT if self._strict else LENIENT)
-            matcher = self._matchers[token] = GroupMatcher(token, text, strict=self._strict)
+            text = GroupText(self._text, self._spans.get(token, []), self._strict)
+            matcher = self._matchers[token] = GroupMatcher(token.decode() or None, text)
         return matcher
 
-    def _token(self, tokens: tuple[str, ...]) -> str | None:
-        """Return the first token that a group names, else ``*`` if it has a group.
+    def _token(self, user_agent: UserAgent) -> bytes:
+        """Return the first token that a group names, else ``*``; empty if that has no group either.
 
         RFC 9309 §2.2.1.
         """
-        for token in (*tokens, WILDCARD_AGENT):
-            if token.encode("ascii") in self._spans and not token.startswith(POLICY_PREFIX):
+        for name in (*product_tokens(user_agent), WILDCARD_AGENT):
+            token = name.encode()
+            if token in self._spans and not name.startswith(POLICY_PREFIX):
                 return token
-        return None
+        return b""

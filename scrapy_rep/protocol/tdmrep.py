@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from .lines import SIZE_LIMIT
@@ -53,9 +54,13 @@ class TdmRep:
 
     __slots__ = ("_index", "_rules", "problem")
 
-    def __init__(self, rules: dict[str, TdmRule], problem: str | None = None) -> None:
-        self._rules = tuple(rules.values())
-        self._index = PatternIndex(tuple(rules))
+    def __init__(self, rules: Iterable[TdmRule], problem: str | None = None) -> None:
+        located: dict[str, TdmRule] = {}
+        for rule in rules:
+            pattern, _ = pattern_of(rule.location.encode("utf-8", "surrogatepass"))
+            located.setdefault(pattern, rule)
+        self._rules = tuple(located.values())
+        self._index = PatternIndex(tuple(located))
         self.problem = problem
         """What is wrong with the file, in words; None if all of it is readable."""
 
@@ -74,21 +79,13 @@ class TdmRep:
         if not isinstance(elements, list):
             elements, problem = [], "it is not a JSON array"
         found = [_rule(element) for element in elements]
-        rules: dict[str, TdmRule] = {}
-        for rule in filter(None, found):
-            rules.setdefault(_pattern(rule), rule)
         if None in found:
             problem = f"{found.count(None)} of its rules are unreadable"
-        return cls(rules, problem)
+        return cls(filter(None, found), problem)
 
-    def __getstate__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Return what `pickle` keeps: the rules, and nothing that is derived from them."""
-        return tuple(tuple(rule) for rule in self._rules), self.problem
-
-    def __setstate__(self, state: tuple[Any, ...]) -> None:
-        rules, self.problem = state
-        self._rules = tuple(TdmRule(*rule) for rule in rules)
-        self._index = PatternIndex([_pattern(rule) for rule in self._rules])
+        return TdmRep, (self._rules, self.problem)
 
     def __len__(self) -> int:
         """Return how many rules can decide."""
@@ -104,11 +101,6 @@ class TdmRep:
         if number == TOO_COMPLEX:
             return TdmRule("*", True) if any(rule.reservation for rule in self._rules) else None
         return self._rules[number] if number < len(self._rules) else None
-
-
-def _pattern(rule: TdmRule) -> str:
-    """Return the location of a rule in comparable form."""
-    return pattern_of(rule.location.encode("utf-8", "surrogatepass"))[0]
 
 
 def _rule(element: object) -> TdmRule | None:

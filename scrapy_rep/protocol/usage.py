@@ -14,42 +14,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, matching
 from .paths import pattern_of
 from .verdict import Verdict
 
-
-class Vocabulary(NamedTuple):
-    """A document that defines how a site states what may be done with its content."""
-
-    name: str
-    version: str
-    date: str
-    """The day or the month of the version, in ISO 8601."""
-    status: str
-    """``standard``, ``draft``, ``report`` of a W3C Community Group, or ``vendor``."""
-
-
 VOCABULARIES = (
-    Vocabulary("AIPREF vocabulary", "draft-ietf-aipref-vocab-08", "2026-09-13", "draft"),
-    Vocabulary("Content-Usage", "draft-ietf-aipref-attach-05", "2026-08-18", "draft"),
-    Vocabulary("Content-Signal", "with a path and `use`", "2026-07", "vendor"),
-    Vocabulary(
+    ("AIPREF vocabulary", "draft-ietf-aipref-vocab-08", "2026-09-13", "draft"),
+    ("Content-Usage", "draft-ietf-aipref-attach-05", "2026-08-18", "draft"),
+    ("Content-Signal", "with a path and `use`", "2026-07", "vendor"),
+    (
         "`__usage_` tokens",
         "draft-kelley-aipref-training-preference-signal-00",
         "2026-10-30",
         "draft",
     ),
-    Vocabulary("RSL", "1.0", "2025-12-10", "vendor"),
-    Vocabulary("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
-    Vocabulary("TDM reservation", "TDMRep", "2024-05", "report"),
-    Vocabulary("noml", "noml.info", "2023-10", "vendor"),
-    Vocabulary("crawler-price", "Cloudflare pay per crawl", "2026-04-23", "vendor"),
-    Vocabulary("PAYMENT-REQUIRED", "x402 2.0", "2025-12-09", "vendor"),
+    ("RSL", "1.0", "2025-12-10", "vendor"),
+    ("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
+    ("TDM reservation", "TDMRep", "2024-05", "report"),
+    ("noml", "noml.info", "2023-10", "vendor"),
+    ("crawler-price", "Cloudflare pay per crawl", "2026-04-23", "vendor"),
+    ("PAYMENT-REQUIRED", "x402 2.0", "2025-12-09", "vendor"),
 )
-"""The versions that are read."""
+"""The documents that define how a site states what may be done with its content: name, version, day
+or month in ISO 8601, and status (a draft, a report of a W3C Community Group, or a vendor's own)."""
 
 TRAIN_AI, AI_USE, SEARCH = AIPREF = ("train-ai", "ai-use", "search")
 """The labels of AIPREF. They are case-sensitive (draft-ietf-aipref-vocab)."""
@@ -67,11 +56,8 @@ AIPREF_EARLIER = frozenset(
 AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
 SIGNALS = (SEARCH, AI_INPUT, AI_TRAIN)
 """The names of Content-Signal that take ``yes`` or ``no``."""
-
-USE = "use"
-"""The name of Content-Signal that takes one of `USE_LEVELS`."""
-USE_LEVELS = ("immediate", "reference", "full")
-"""How much of the content may be used, the most restrictive level first."""
+USE, USE_LEVELS = "use", ("immediate", "reference", "full")
+"""The name that takes one of these: how much may be used, the most restrictive level first."""
 
 TDM = "tdm"
 """The name of the use that a TDM reservation refuses. No label of AIPREF is evaluated as it."""
@@ -112,19 +98,13 @@ _SIGNAL_PATH = re.compile(
 )
 _SIGNAL_VALUES = {"yes": True, "no": False}
 
-# Content-Usage is a dictionary of RFC 9651 (§3.2). Its grammar, with the numbers of its sections:
+# Content-Usage is a dictionary of RFC 9651 (§3.2). The expressions have the names of its grammar.
+# What has a "." behind it is no sf-integer, but an sf-decimal.
 #
-#   sf-dictionary  = dict-member *( OWS "," OWS dict-member )                                3.2
-#   dict-member    = member-key ( parameters / "=" ( sf-item / inner-list ) )                3.2
-#   inner-list     = "(" *SP [ sf-item *( 1*SP sf-item ) *SP ] ")" parameters                3.1.1
-#   parameters     = *( ";" *SP parameter )     parameter = key [ "=" bare-item ]            3.1.2
-#   key            = ( lcalpha / "*" ) *( lcalpha / DIGIT / "_" / "-" / "." / "*" )          3.1.2
-#   sf-item        = bare-item parameters                                                    3.3
-#   bare-item      = sf-integer / sf-decimal / sf-string / sf-token / sf-binary / sf-boolean
-#                  / sf-date / sf-displaystring                                              3.3
-_KEY = r"[a-z*][a-z0-9_\-.*]*"
+#   sf-dictionary = dict-member *( OWS "," OWS dict-member )
+_KEY = r"[a-z*][a-z0-9_\-.*]*"  # §3.1.2
 _STRING = r'" (?: [\x20!\#-\[\]-~] | \\ ["\\] )* "'
-_BARE_ITEM = rf"""(?:
+_BARE_ITEM = rf"""(?:                                       # §3.3
     -? [0-9]{{1,12}} \. [0-9]{{1,3}} (?![0-9])               # sf-decimal
   | @? -? [0-9]{{1,15}} (?![0-9.])                           # sf-integer, sf-date
   | {_STRING}                                               # sf-string
@@ -133,16 +113,11 @@ _BARE_ITEM = rf"""(?:
   | \? [01]                                                 # sf-boolean
   | % " (?: [\x20!\#$&-~] | % [0-9a-f]{{2}} )* "            # sf-displaystring
 )"""
-_PARAMETERS = rf"(?: ; [ ]* {_KEY} (?: = {_BARE_ITEM} )? )*"
-_ITEM = rf"{_BARE_ITEM} {_PARAMETERS}"
-_INNER_LIST = rf"\( [ ]* (?: {_ITEM} (?: [ ]+ {_ITEM} )* [ ]* )? \)"
-_MEMBER = re.compile(
-    rf"""
-    ( {_KEY} )
-    (?: = (?: ( {_BARE_ITEM} ) | {_INNER_LIST} ) )?
-    {_PARAMETERS}
-    """,
-    re.VERBOSE,
+_PARAMETERS = rf"(?: ; [ ]* {_KEY} (?: = {_BARE_ITEM} )? )*"  # §3.1.2
+_ITEM = rf"{_BARE_ITEM} {_PARAMETERS}"  # §3.3
+_INNER_LIST = rf"\( [ ]* (?: {_ITEM} (?: [ ]+ {_ITEM} )* [ ]* )? \)"  # §3.1.1
+_MEMBER = re.compile(  # §3.2
+    rf"( {_KEY} ) (?: = (?: ( {_BARE_ITEM} ) | {_INNER_LIST} ) )? {_PARAMETERS}", re.VERBOSE
 )
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 _GRANTS = {"y": True, "n": False}
@@ -174,10 +149,10 @@ def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | 
     return pattern_of(path) if path else _EVERY_PATH, stated
 
 
-def has_readable_signals(value: bytes) -> bool:
-    """Return whether a Content-Signal record states something and all of it is defined."""
+def has_unreadable_signal(value: bytes) -> bool:
+    """Return whether a Content-Signal record states nothing, or a part of it is not defined."""
     _, stated, is_readable = _read_signals(value)
-    return is_readable and bool(stated) and stated.keys() <= {*SIGNALS, USE}
+    return not is_readable or not stated or not stated.keys() <= {*SIGNALS, USE}
 
 
 def _read_signals(value: bytes) -> tuple[bytes, dict[str, bool | str], bool]:
@@ -190,7 +165,7 @@ def _read_signals(value: bytes) -> tuple[bytes, dict[str, bool | str], bool]:
     found_path = _SIGNAL_PATH.match(value)
     path = found_path[0] if found_path else b""
     signals = value[len(path) :].lstrip(b", \t\v\f") if path else value
-    stated: dict[str, bool | str] = {}
+    understood: list[dict[str, bool | str]] = []
     is_readable, has_misplaced_text = True, False
     for number, part in enumerate(signals.decode("utf-8", "replace").split(",")):
         words = "=".join(side.strip() for side in part.split("=")).split()
@@ -200,8 +175,8 @@ def _read_signals(value: bytes) -> tuple[bytes, dict[str, bool | str], bool]:
             if number:
                 continue
             has_misplaced_text = bool(found) or "/" in part
-        for signal in found:
-            combine(stated, signal)
+        understood += found
+    stated = combined(understood)
     if has_misplaced_text:
         return b"", _restrictions(stated), is_readable
     return path, stated, is_readable
@@ -251,15 +226,15 @@ def _members(value: str) -> dict[str, str | None] | None:
     return members
 
 
-def has_readable_usage(value: bytes) -> bool:
-    """Return whether a Content-Usage record is a dictionary, with y or n for labels of AIPREF."""
+def has_unreadable_usage(value: bytes) -> bool:
+    """Return whether a Content-Usage record is no dictionary, or has a label without y or n."""
     members = _read_usage(value)[1]
-    return members is not None and all(members.get(label, "y") in _GRANTS for label in AIPREF)
+    return members is None or any(members.get(label, "y") not in _GRANTS for label in AIPREF)
 
 
-def has_usage_names(value: bytes) -> bool:
-    """Return whether a Content-Usage record has no label of an earlier draft or Content-Signal."""
-    return not (AIPREF_EARLIER | SAME_USE.keys()) & (_read_usage(value)[1] or {}).keys()
+def has_other_label(value: bytes) -> bool:
+    """Return whether a Content-Usage record has a label of an earlier draft or Content-Signal."""
+    return bool((AIPREF_EARLIER | SAME_USE.keys()) & (_read_usage(value)[1] or {}).keys())
 
 
 def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
@@ -281,30 +256,26 @@ class PathPreferences(Generic[Value]):
     """The preferences of one group for each path that it names."""
 
     def __init__(self, rules: Iterable[tuple[_Pattern, Mapping[str, Value]]]) -> None:
-        stated: dict[_Pattern, dict[str, Value]] = {}
+        stated: dict[_Pattern, list[Mapping[str, Value]]] = {}
         for pattern, statement in rules:
-            combine(stated.setdefault(pattern, {}), statement)
-        self.statements: Mapping[_Pattern, Mapping[str, Value]] = stated
+            stated.setdefault(pattern, []).append(statement)
+        self.statements = {pattern: combined(equal) for pattern, equal in stated.items()}
         """What is stated for each pattern. The key is the pattern in comparable form, and its
         length: 0 for a statement without a path."""
         self._ranked = sorted(stated, key=lambda pattern: (-pattern[1], pattern[0]))
 
     def __bool__(self) -> bool:
-        """Return whether there are preferences for any path."""
         return bool(self.statements)
 
     def of(self, path: str) -> dict[str, Value]:
-        """Return the preferences for a path: all those of the longest pattern that matches it.
-
-        If the comparison takes too many steps, nothing is granted. Each use is refused that is
-        refused for any path.
-        """
+        """Return the preferences for a path: all those of the longest pattern that matches it."""
         return next((combined(equal) for equal in self._matching(path)), {})
 
     def _matching(self, path: str) -> list[list[Mapping[str, Value]]]:
         """Return the statements whose pattern matches a path, by length, the longest first.
 
-        If the comparison takes too many steps, return one statement of everything that is refused.
+        If the comparison takes too many steps, nothing is granted, and each use is refused that is
+        refused for any path.
         """
         found: list[_Pattern] = []
         for number in matching((pattern for pattern, _ in self._ranked), path):
@@ -337,17 +308,12 @@ class PathSignals(PathPreferences[bool | str]):
 
 
 def combined(statements: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    """Return statements of equal weight as one. A use is refused if any of them refuses it."""
+    """Return statements of equal weight as one: of each use, the more restrictive value."""
     result: dict[str, Value] = {}
     for statement in statements:
-        combine(result, statement)
+        for name, value in statement.items():
+            result[name] = min(value, result.get(name, value), key=_permissiveness)
     return result
-
-
-def combine(result: dict[str, Value], statement: Mapping[str, Value]) -> None:
-    """Add one more statement of equal weight to `result`. The more restrictive value holds."""
-    for name, value in statement.items():
-        result[name] = min(value, result.get(name, value), key=_permissiveness)
 
 
 def _permissiveness(value: bool | str) -> int:
@@ -355,7 +321,7 @@ def _permissiveness(value: bool | str) -> int:
 
 
 def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:
-    """Return a statement without its grants: the uses that it refuses, and the limit of ``use``."""
+    """Return a statement without its grants."""
     return {name: value for name, value in statement.items() if value is not True}
 
 
@@ -375,11 +341,12 @@ def evaluated(
     does not define, and that do not stand for one of its names, have no effect
     (draft-ietf-aipref-vocab: "any unknown labels MUST be ignored").
     """
-    named: list[Preferences] = []
-    for stated in statements:
-        for name, value in stated.items():
-            if use(name) in AIPREF and (value is False or (value is True and name in GRANTS)):
-                named.append({use(name): value})
+    named: list[Preferences] = [
+        {use(name): value}
+        for stated in statements
+        for name, value in stated.items()
+        if use(name) in AIPREF and (value is False or (value is True and name in GRANTS))
+    ]
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
     return combined(named)

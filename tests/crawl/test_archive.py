@@ -21,7 +21,7 @@ from warcio.checker import Checker
 
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports.archive import ArchivedRobotsTxt, ArchiveProblem, read
+from scrapy_rep.reports.archive import ArchivedRobotsTxt, read
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, Web, redirect, text
@@ -49,7 +49,7 @@ def check(path: Path) -> None:
 
 def archived_in(path: Path) -> list[ArchivedRobotsTxt]:
     """Return what the reader finds, in a file without problems."""
-    problems: list[ArchiveProblem] = []
+    problems: list[str] = []
     found = list(read(path, problems.append))
     assert problems == []
     return found
@@ -117,7 +117,7 @@ async def test_the_first_record_describes_the_crawl(
     assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
     values = json.loads(fields["x-scrapy-rep-settings"])
     assert values["REP_TIMEOUT"] == 5
-    assert "REP_STRICT" not in values
+    assert "REP_TDMREP" not in values
     assert info.headers["WARC-Filename"] == "visitor.warc.gz"
 
 
@@ -267,7 +267,7 @@ def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
         time.sleep(0.001)
     process.kill()
     process.communicate()
-    problems: list[ArchiveProblem] = []
+    problems: list[str] = []
     found = list(read(path, problems.append))
     assert all(archived.body == body for archived in found)
     assert len(found) >= 3

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
-from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep.fetch.downloader import remove_browser_meta
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import Page, Web
 
-from .conftest import Crawl
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from .conftest import Crawl, ScrapysHandler
 
 WRAPPED = (
     b'<html><head><meta name="color-scheme" content="light dark"></head><body>'
@@ -26,31 +21,22 @@ WRAPPED = (
 )
 
 
-class Browser:
+class Browser(ScrapysHandler):
     """A download handler that uses a browser for requests with ``playwright`` in their meta."""
 
-    lazy = False
     shown: list[str]
 
     def __init__(self, crawler: Crawler) -> None:
-        handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
-        self.handler: Any = build_from_crawler(load_object(handler), crawler)
+        super().__init__(crawler)
         type(self).shown = []
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
     async def download_request(self, request: Request) -> Response:
-        response: Response = await self.handler.download_request(request)
+        response = await super().download_request(request)
         if not request.meta.get("playwright"):
             return response
         self.shown.append(urlsplit(request.url).path)
         body = WRAPPED if response.body == RULES else response.body
         return HtmlResponse(response.url, status=response.status, body=body)
-
-    async def close(self) -> None:
-        await self.handler.close()
 
 
 class Assigns:
@@ -111,9 +97,7 @@ class Driver:
         return None
 
 
-async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_page_of_a_browser_is_unwrapped(web: Web, crawl: Crawl) -> None:
     answered, sent = web.site(RULES), web.site(Page(WRAPPED))
     missing = web.site(Page(WRAPPED, 404))
     outcome = await crawl(answered.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Driver: 800}})
@@ -125,26 +109,19 @@ async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
     assert missing.page_paths == ["/private", "/public"]
 
 
-class Recorder:
+class Recorder(ScrapysHandler):
     """A download handler that records each request for a robots.txt."""
 
-    lazy = False
     requests: list[Request]
 
-    def __init__(self) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
         type(self).requests = []
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls()
 
     async def download_request(self, request: Request) -> Response:
         if request.meta.get("is_robotstxt_request"):
             self.requests.append(request)
         return Response(request.url, body=RULES)
-
-    async def close(self) -> None:
-        pass
 
 
 async def test_some_meta_keys_of_the_page_are_used(crawl: Crawl) -> None:

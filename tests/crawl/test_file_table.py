@@ -63,7 +63,7 @@ bodies = st.one_of(
 def test_an_unpacked_file_gives_the_same_answers(body: bytes, strict: bool) -> None:
     origin = origin_after(rules(body, strict=strict))
     unpacked = unpack(pack(origin))
-    before, after = origin.robots, unpacked.robots
+    before, after = origin.content, unpacked.content
     assert before is not None
     assert after is not None
     assert after == before

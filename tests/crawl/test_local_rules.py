@@ -429,7 +429,6 @@ async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
     web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
-    monkeypatch.setattr("scrapy_rep.frontier.fetch_limit.SLOW", 60)
     local = write("# none yet\n")
     crawls: list[Any] = []
 

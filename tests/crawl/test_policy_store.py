@@ -101,7 +101,7 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     assert restore(origin, failed, NOW + 96)
     assert origin.state is State.FRESH
     assert origin.refresh_at == NOW + 100
-    assert origin.robots is not None
+    assert origin.content is not None
     assert restore(origin, failed, NOW + 100), "the copy has expired"
     assert origin.summary() == "rules of the last copy (status 503)"
 
@@ -284,5 +284,5 @@ async def test_a_refused_result_is_replaced_by_that_of_the_store(
     assert found.entry is not None
     origin.apply_entry(found.entry)
     assert (found.body, origin.state) == (BODY, State.FRESH)
-    assert origin.robots is not None
-    assert not origin.robots.allowed(f"{KEY}/", "mybot")
+    assert origin.content is not None
+    assert not origin.content.allowed(f"{KEY}/", "mybot")

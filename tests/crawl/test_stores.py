@@ -137,10 +137,6 @@ LATER_CRAWLS: dict[str, list[Step]] = {
         Step(0, 1, True, Page(b"", 403)),
         Step(1, 1, False, settings={"REP_DISALLOW_STATUSES": [403]}),
     ],
-    "a status that is unreachable now": [
-        Step(0, 1, True, Page(b"", 403)),
-        Step(1, 2, False, settings={"REP_UNREACHABLE_STATUSES": [403]}),
-    ],
     "a status that is unavailable now": [
         Step(0, 1, False, DOWN),
         Step(1, 2, True, settings={"REP_5XX_AS_404": ["127.0.0.1"]}),

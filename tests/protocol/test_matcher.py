@@ -13,11 +13,10 @@ from scrapy_rep.protocol.matcher import (
     GroupMatcher,
     PatternIndex,
     Steps,
-    counted_match,
     matches,
     matching,
 )
-from scrapy_rep.protocol.parser import LENIENT, GroupText, groups
+from scrapy_rep.protocol.parser import GroupText, groups
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
@@ -122,13 +121,13 @@ SHOP_PATTERNS = [
 @pytest.mark.parametrize(("pattern", "expected"), SHOP_PATTERNS)
 def test_a_pattern_matches_with_steps_and_without(pattern: str, expected: bool) -> None:
     steps = Steps.of(SHOP)
-    assert matches(pattern, SHOP) is counted_match(pattern, SHOP, steps) is expected
+    assert matches(pattern, SHOP) is matches(pattern, SHOP, steps) is expected
     assert 0 < steps.left < Steps.of(SHOP).left
 
 
 def test_a_comparison_counts_its_steps_below_zero() -> None:
     steps = Steps(200)
-    counted_match("*" + "ba*" * 200, "/" + "ab" * 5_000, steps)
+    matches("*" + "ba*" * 200, "/" + "ab" * 5_000, steps)
     assert steps.left < 0
 
 
@@ -142,7 +141,7 @@ def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
 def group_of(rules: str) -> GroupMatcher:
     text = read(f"User-agent: a\n{rules}".encode())
     spans = groups(text, strict=False)[b"a"]
-    return GroupMatcher("a", GroupText(text, spans, LENIENT), strict=False)
+    return GroupMatcher("a", GroupText(text, spans, strict=False))
 
 
 MANY = "\n".join(f"Disallow: /{number}" for number in range(200))

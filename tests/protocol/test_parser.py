@@ -6,8 +6,6 @@ import pytest
 
 from scrapy_rep.protocol.lines import read
 from scrapy_rep.protocol.parser import (
-    LENIENT,
-    STRICT,
     GroupText,
     Record,
     groups,
@@ -84,10 +82,10 @@ def test_rfc_groups_of_a_token_are_one(
 ) -> None:
     found = groups(RUNS, strict=strict)
     assert set(found) == {b"a", b"b", b"*", b"c"}
-    group = GroupText(RUNS, found[token], STRICT if strict else LENIENT)
+    group = GroupText(RUNS, found[token], strict)
     assert [(allow, value) for allow, value, _ in group.rules()] == rules
-    for rule in group.rules():
-        assert group.rule_at(rule[2]) == rule
+    for allow, value, position in group.rules():
+        assert group.rule_at(position, 7) == (allow, value.decode(), 7)
 
 
 def test_google_only_rules_end_a_group() -> None:

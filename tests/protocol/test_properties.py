@@ -17,7 +17,7 @@ from scrapy_rep.protocol.matcher import (
     Steps,
     matching,
 )
-from scrapy_rep.protocol.parser import LENIENT, STRICT, GroupText, groups
+from scrapy_rep.protocol.parser import GroupText, groups
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.records import parse_delay, parse_request_rate, parse_visit_time
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -192,12 +192,11 @@ def test_the_forms_are_those_of_the_reference_and_their_own_form(text: str) -> N
 @given(bodies, st.booleans())
 def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -> None:
     text = read(body)
-    dialect = STRICT if strict else LENIENT
     expected = reference.read_groups(body, strict=strict)
     found = groups(text, strict=strict)
     assert {token.decode() for token in found} == set(expected)
     for token, spans in found.items():
-        rules = [(allow, value) for allow, value, _ in GroupText(text, spans, dialect).rules()]
+        rules = [(allow, value) for allow, value, _ in GroupText(text, spans, strict).rules()]
         assert rules == [(rule.allow, rule.value) for rule in expected[token.decode()]]
 
 

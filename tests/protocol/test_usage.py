@@ -11,7 +11,6 @@ from scrapy_rep.protocol.usage import (
     AIPREF_EARLIER,
     REQUIRABLE,
     VOCABULARIES,
-    Vocabulary,
     content_signals,
     content_usage,
     evaluated,
@@ -322,10 +321,9 @@ def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
 CONFORMANCE = Path(__file__).parents[2] / "docs" / "about" / "conformance.md"
 
 
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_each_version_is_named_on_the_conformance_page(vocabulary: Vocabulary) -> None:
-    row = f"| {vocabulary.name} | {vocabulary.version} | {vocabulary.date} | {vocabulary.status} |"
-    assert row in CONFORMANCE.read_text(encoding="utf-8")
+def test_each_version_is_named_on_the_conformance_page() -> None:
+    page = CONFORMANCE.read_text(encoding="utf-8")
+    assert [one for one in VOCABULARIES if f"| {' | '.join(one)} |" not in page] == []
 
 
 @pytest.mark.parametrize(
