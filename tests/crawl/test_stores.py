@@ -80,9 +80,7 @@ def verdict(outcome: Outcome, url: str) -> Verdict:
 # One crawl after another
 
 
-async def test_a_second_crawl_uses_fresh_policies(
-    web: Web, crawl: Crawl, kept: dict[str, Any]
-) -> None:
+async def test_a_second_crawl_uses_policies(web: Web, crawl: Crawl, kept: dict[str, Any]) -> None:
     sites = [web.site(PRIVATE), web.site(), web.site(Page(b"", 403)), web.site(b"\xef\xbb\xbf")]
     urls = [url for site in sites for url in site.urls(*PATHS)]
     first = await crawl(urls, kept)
@@ -186,7 +184,7 @@ async def test_s_maxage_is_for_stores_that_crawls_share(
     assert origin.expires_at - origin.fetched_at == pytest.approx(seconds, abs=1)
 
 
-async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
+async def test_a_crawl_that_need_not_obey_has_no_store(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
     site = web.site(PRIVATE)
@@ -323,9 +321,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
 
 
 @on_disk
-async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
-    web: Web, kept: dict[str, Any]
-) -> None:
+async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict[str, Any]) -> None:
     """The claim outlasts the fetch, so that the other crawler gets its result."""
     site = web.site(Page(PRIVATE, delay=30))
     crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]

@@ -173,7 +173,7 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
             assert error.value.__cause__ is None
 
 
-def test_without_the_package_redis_the_error_says_what_to_install(
+def test_without_the_package_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
