@@ -232,9 +232,7 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
         pytest.param([-DAY], 0, id="back"),
     ],
 )
-async def test_unreachable_days_include_no_clock_step(
-    steps: list[float], failed_after: int
-) -> None:
+async def test_unreachable_days_have_no_clock_step(steps: list[float], failed_after: int) -> None:
     """``failed_after`` is how many of the steps were before the failure."""
     clock, store = VirtualClock(), MemoryStore()
     policies, origin = policy_store(store, clock), Origin(KEY)

@@ -184,9 +184,7 @@ async def test_s_maxage_is_for_stores_that_crawls_share(
     assert origin.expires_at - origin.fetched_at == pytest.approx(seconds, abs=1)
 
 
-async def test_a_crawl_that_need_not_obey_has_no_store(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_without_obey_there_is_no_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(PRIVATE)
     await crawl(site.urls("/"), {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": False})
     assert not any(name.startswith("robots") for name in os.listdir(tmp_path))

@@ -173,9 +173,7 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
             assert error.value.__cause__ is None
 
 
-def test_without_the_package_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_package_an_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(StoreError, match="pip install redis"):
