@@ -49,11 +49,6 @@ class StoreLookup:
     body: bytes | None = None
     """The good copy in the store as it was received, if there is one."""
 
-    @property
-    def is_hit(self) -> bool:
-        """Whether the store had a usable entry."""
-        return self.entry is not None
-
 
 class PolicyStore:
     """The store, as one crawl uses it.
@@ -99,8 +94,9 @@ class PolicyStore:
             self._stats.inc_value("robotstxt/store/wait_count")
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
-        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
-        if lookup.body is None and not lookup.is_hit:
+        is_hit = lookup.entry is not None
+        self._stats.inc_value(f"robotstxt/store/{'hit' if is_hit else 'miss'}_count")
+        if lookup.body is None and not is_hit:
             # A 304 has no body, so the store would never get the file.
             origin.forget_validators()
 
@@ -169,7 +165,7 @@ class PolicyStore:
             content = RobotsTxt.parse(entry.body, url=url)
         if origin.restore(entry, content, self._clock.steady()):
             lookup.entry = entry
-        return lookup.is_hit
+        return lookup.entry is not None
 
     def _on_steady_clock(self, entry: Entry) -> Entry:
         """Return an entry with its times on the steady clock.

@@ -140,7 +140,7 @@ async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> En
     lookup = StoreLookup()
     origin.start_fetch(NOW)
     await policies.load(origin, lookup)
-    assert not lookup.is_hit
+    assert lookup.entry is None
     origin.apply(event, NOW)
     entry = None if isinstance(event, Cancelled) else policies.entry(origin, event, lookup)
     await policies.save(origin, entry, lookup)
