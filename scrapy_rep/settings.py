@@ -25,7 +25,7 @@ from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
 from .protocol.paths import origin_of
-from .stores.registry import StoreSource, find_type, store_forms, without_password
+from .stores.registry import StoreSource, find_form, store_forms, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -129,7 +129,7 @@ def _host_name(name: str) -> str:
 def _store(value: object) -> StoreSource | None:
     if value is None or value == "":
         return None
-    if callable(value) or (isinstance(value, str) and find_type(value) is not None):
+    if callable(value) or (isinstance(value, str) and find_form(value) is not None):
         return value
     raise ValueError
 

@@ -27,7 +27,7 @@ import click
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
-from ..stores.registry import find_type, without_password
+from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, target_of, urls_from
@@ -183,7 +183,7 @@ class Inputs:
         """Return an iterator that reads an input. Raises CommandError if it is not one."""
         path = Path(name)
         if "://" in name:
-            if find_type(name) is None:
+            if find_form(name) is None:
                 raise CommandError(f"{without_password(name)} is not the URL of a store")
             return self._of_store(name)
         if path.is_dir():

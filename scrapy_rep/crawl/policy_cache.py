@@ -606,7 +606,7 @@ class PolicyCache:
 
         def finish(event: FetchResult) -> None:
             try:
-                self._finish(origin, page, None if found.is_hit else event, found)
+                self._finish(origin, page, None if found.entry is not None else event, found)
             finally:
                 self._recent.pop(origin.key, None)
                 self._stopped.discard(origin.key)
@@ -622,7 +622,7 @@ class PolicyCache:
         event: FetchResult = Cancelled()
         if self.store is not None:
             await self.store.load(origin, found)
-        if found.is_hit:
+        if found.entry is not None:
             content = origin.content
         else:
             event = await self.fetcher.fetch(
