@@ -8,10 +8,11 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request, signals
@@ -85,6 +86,8 @@ class Fetch(NamedTuple):
 
     file: OriginFile
     ended: Deferred[None]
+    began: float
+    """On the monotonic clock."""
 
 
 class PolicyCache:
@@ -158,8 +161,6 @@ class PolicyCache:
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
             self.tdm_files = TdmFiles(crawler, self)
-        self._recent: OrderedDict[str, float] = OrderedDict()
-        """When the latest fetches began, by origin."""
         self.states_usage = False
         """Whether a robots.txt of this crawl may state a usage of its pages."""
         self._idle_polls = 0
@@ -354,7 +355,7 @@ class PolicyCache:
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
         pacing = origin.last_pacing
-        if pacing is not None and self._settings.obey_rate_limits:
+        if pacing is not None:
             seconds = pacing.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
@@ -378,15 +379,13 @@ class PolicyCache:
         if self.local_disallow(origin, request.url) is not None:
             self._stopped.add(origin)
             return
-        self._recent[origin] = self._clock.monotonic()
         self.get_or_fetch(origin, request)
 
     def recent_fetches(self) -> int:
         """Return how many fetches began a short time ago, and have not ended."""
         latest = self._clock.monotonic() - RECENT
-        while self._recent and next(iter(self._recent.values())) <= latest:
-            self._recent.popitem(last=False)
-        return len(self._recent)
+        fetches = reversed(self._fetches.values())
+        return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
 
     def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
@@ -419,9 +418,7 @@ class PolicyCache:
     def delay(self, address: Address) -> float:
         """Return the delay that is known for an origin before a request needs its policy."""
         origin = self._files.find(address.origin or "")
-        if origin is None or not self._settings.obey_rate_limits:
-            return 0
-        return self._seconds_between(origin.last_pacing)
+        return self._seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
 
@@ -438,8 +435,7 @@ class PolicyCache:
         if origin.content is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        if seconds or host is not None:
-            self.frontier.set_delay(origin.host, origin.key, seconds)
+        self.frontier.set_delay(origin.host, origin.key, seconds)
         return pacing
 
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
@@ -555,34 +551,16 @@ class PolicyCache:
         """
         if self._closing or key in self._fetches:
             return
-        is_over = False
 
-        def end(event: FetchResult) -> None:
-            nonlocal is_over
-            is_over = True
+        def end(result: FetchResult | Failure) -> None:
             self._fetches.pop(key, None)
-            finish(event)
+            if isinstance(result, Failure):
+                result = self.fetcher.unexpected(file, result.value)
+            finish(result)
 
-        async def run() -> None:
-            event: FetchResult = Cancelled()
-            try:
-                event = await fetch()
-            except BaseException as error:
-                event = self.fetcher.unexpected(file, error)
-                if not isinstance(error, Exception):
-                    raise
-            finally:
-                end(event)
-
-        def failed(failure: Failure) -> None:
-            if not is_over:  # the task was cancelled before it ran
-                end(Cancelled())
-            self._log_failure(failure, file)
-
-        ended = deferred_from_coro(run())
-        ended.addErrback(failed)
-        if not is_over:
-            self._fetches[key] = Fetch(file, ended)
+        ended = deferred_from_coro(fetch())
+        self._fetches[key] = Fetch(file, ended, self._clock.monotonic())
+        ended.addBoth(end).addErrback(self._log_failure, file)
 
     async def fetch_ended(self, key: str) -> None:
         """Return when the fetch in progress has ended, if there is one."""
@@ -608,12 +586,11 @@ class PolicyCache:
             try:
                 self._finish(origin, page, None if found.is_hit else event, found)
             finally:
-                self._recent.pop(origin.key, None)
                 self._stopped.discard(origin.key)
                 self.frontier.update_origin(origin.host)
                 self.count(origin)
 
-        self.run(origin.key, origin, lambda: self._load_or_fetch(origin, page, found), finish)
+        self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 
     async def _load_or_fetch(
         self, origin: Origin, page: Request, found: StoreLookup
@@ -656,8 +633,14 @@ class PolicyCache:
             origin.apply_entry(found.entry)
         if not is_cancelled:
             origin.record_answer(self._clock.monotonic(), from_store=event is None)
-        if event is not None:
-            self._save(origin, event, found)
+        if event is not None and self.store is not None:
+            entry = None
+            try:
+                if not is_cancelled:
+                    entry = self.store.entry(origin, event, found)
+            finally:  # the claim is released, whatever happens
+                save = deferred_from_coro(self.store.save(origin, entry, found))
+                save.addErrback(self._log_failure, origin)
         if is_cancelled:
             return
         body = event.body if isinstance(event, Rules) else found.body
@@ -673,18 +656,6 @@ class PolicyCache:
             self._stats.inc_value(f"{file.resource.stats}/{kind}")
             if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
                 self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
-
-    def _save(self, origin: Origin, event: FetchResult, found: StoreLookup) -> None:
-        """Save the result of a fetch in the store, in a task of its own."""
-        if self.store is None:
-            return
-        entry = None
-        try:
-            if not isinstance(event, Cancelled):
-                entry = self.store.entry(origin, event, found)
-        finally:  # the claim is released, whatever happens
-            save = deferred_from_coro(self.store.save(origin, entry, found))
-            save.addErrback(self._log_failure, origin)
 
     def _log_failure(self, failure: Failure, file: OriginFile) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
