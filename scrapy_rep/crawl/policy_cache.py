@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -28,6 +28,7 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
 from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
+from ..frontier.reservation import Reservations
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
@@ -85,7 +86,7 @@ class Fetch(NamedTuple):
     """A fetch in progress."""
 
     file: OriginFile
-    ended: Deferred[None]
+    ended: Deferred[Any]
     began: float
     """On the monotonic clock."""
 
@@ -143,7 +144,7 @@ class PolicyCache:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
-            self.frontier.share(shared)
+            self.frontier.reservations = Reservations(shared, clock, self.frontier)
         self._fetch_limit = FetchLimit(
             settings.concurrent_robotstxt_requests, clock, engine, settings.connections
         )
@@ -235,7 +236,7 @@ class PolicyCache:
 
     def is_wanted(self, key: str) -> bool:
         """Whether a request or a response waits for a file of an origin."""
-        return key in self._waiting_responses or self.frontier.has_queue(host_of(key), key)
+        return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
 
     def count(self, origin: Origin) -> None:
         """Count the bytes of an origin, which have changed."""
@@ -249,7 +250,9 @@ class PolicyCache:
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
         is_awaited = key in self._fetches or key in self._waiting_responses
-        return is_awaited or self.frontier.is_in_use(host_of(key), key)
+        is_queued = bool(self.frontier.places(host_of(key), key) - {Place.UNKNOWN})
+        in_progress = self.frontier.in_progress.values()
+        return is_awaited or is_queued or any(entry.origin == key for entry in in_progress)
 
     # Verdicts.
 
@@ -515,8 +518,9 @@ class PolicyCache:
             self.frontier.close()
         else:
             self.frontier.collect_ended()
-            has_requests = any(map(len, self.frontier.queues))
-            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not has_requests
+            active = self._engine.active
+            is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
+            is_over = is_over and not any(map(len, self.frontier.queues))
             self._idle_polls = self._idle_polls + 1 if is_over else 0
             if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
                 # Those for which no request waits would keep the crawl open.
@@ -555,6 +559,7 @@ class PolicyCache:
         def end(result: FetchResult | Failure) -> None:
             self._fetches.pop(key, None)
             if isinstance(result, Failure):
+                assert result.value is not None
                 result = self.fetcher.unexpected(file, result.value)
             finish(result)
 
@@ -567,7 +572,7 @@ class PolicyCache:
         fetch = self._fetches.get(key)
         if fetch is not None:
             waiter: Deferred[None] = Deferred()
-            fetch.ended.addBoth(_notify, waiter)
+            fetch.ended.addBoth(lambda _: fire(waiter, None))
             await maybe_deferred_to_future(waiter)
 
     def _cancel(self, fetches: Iterable[Fetch]) -> None:
@@ -757,9 +762,3 @@ def settings_for(event: Unreachable, host: str) -> list[str]:
     elif 500 <= status <= 599:
         found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
     return found
-
-
-def _notify(result: None, waiter: Deferred[None]) -> None:
-    """Resume a coroutine that waits for a fetch, which has ended."""
-    fire(waiter, None)
-    return result

@@ -64,7 +64,7 @@ class OriginQueue(Queue):
         cls, owner: OriginPriorityQueue, name: str, requests: ScrapyPriorityQueue, first: Request
     ) -> OriginQueue:
         """Return the queue of requests that an earlier crawl stored."""
-        queue = cls(owner, owner.frontier.address(first))
+        queue = cls(owner, owner.frontier.policies.address(first))
         queue._requests, queue._name, queue.size = requests, name, len(requests)
         return queue
 
@@ -217,14 +217,14 @@ class OriginPriorityQueue(Queues):
                 continue
             self._size -= 1
             if not self._is_sorted:
-                address = self.frontier.address(request)
+                address = self.frontier.policies.address(request)
                 if address != queue.address:
                     self.push_to(address, request)
                     self.frontier.update(queue)
                     continue
             self.frontier.start(queue, request)
             return request
-        self.frontier.wake()
+        self.frontier.engine.wake()
         return None
 
     def peek(self) -> Request | None:
@@ -316,12 +316,12 @@ class OriginPriorityQueue(Queues):
         """Move some requests to the queues of their origins."""
         name, requests = self._unsorted[-1]
         for request in islice(iter(requests.pop, None), MAX_MOVED):
-            self.push_to(self.frontier.address(request), request)
+            self.push_to(self.frontier.policies.address(request), request)
         if not len(requests):
             self._unsorted.pop()
             requests.close()
             self.names.discard(name)
-        self.frontier.wake()
+        self.frontier.engine.wake()
 
 
 class PriorityFirstQueue(OriginPriorityQueue):

@@ -136,8 +136,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
         host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
-        encoded, is_new = self._encode_request(request), int(self.frontier.is_unknown(address))
-        self._call("push", host, is_new, name, -request.priority, encoded, queue=name)
+        is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
+        encoded = self._encode_request(request)
+        self._call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
         if host in self._leased:
             self._add(name)
 
@@ -149,7 +150,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             request = queue.pop() if queue is not None else None
             if request is not None or not (queue or has_leased):
                 return request
-        self.frontier.wake()
+        self.frontier.engine.wake()
         return None
 
     def __len__(self) -> int:
@@ -245,7 +246,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             self._add(_text(name))
         if not names:
             seconds = milliseconds / 1000 if milliseconds >= 0 else POLL
-            self._poll.start(min(seconds, POLL), self.frontier.wake)
+            self._poll.start(min(seconds, POLL), self.frontier.engine.wake)
         return bool(names)
 
     def _add(self, name: str) -> None:
@@ -296,7 +297,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Remove the queues of a host that this worker no longer has."""
         for queue in self._leased.pop(host, ()):
             queue.size = 0
-            self.frontier.update(queue)
+        self.frontier.update_origin(host)
 
     def _call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
