@@ -144,7 +144,7 @@ class PolicyCache:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
-            self.frontier.reservations = Reservations(shared, clock, self.frontier)
+            self.frontier.reservations = Reservations(shared, self.frontier)
         self._fetch_limit = FetchLimit(
             settings.concurrent_robotstxt_requests, clock, engine, settings.connections
         )
@@ -307,10 +307,9 @@ class PolicyCache:
             )
         return parsed.tokens
 
-    # What the frontier asks.
+    # What the frontier asks: see Policies there.
 
     def address(self, request: Request) -> Address:
-        """Return which queue a request belongs to."""
         meta = request.meta
         url = request.url
         key = origin_of(url)
@@ -337,21 +336,19 @@ class PolicyCache:
         return Address(host, key, kind, slot)
 
     def condition(self, address: Address) -> Condition:
-        """Return whether requests of an origin may start now, as far as its policy is concerned."""
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key)
-        if origin is None and (origin := self._files.find(key)) is None:
+        origin = self._parsed.get(key) or self._files.find(key)
+        if origin is None:
             return self._before_fetch(key)
-        now = self.now()
-        is_excepted = address.kind == Kind.EXCEPTED
+        now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
         if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
-            match origin.next_action(now):
-                case Action.WAIT:
-                    return Condition(Place.FETCHING)
-                case Action.FETCH if not self._is_unused(origin):
-                    return self._before_fetch(key)
+            action = origin.next_action(now)
+            if action is Action.WAIT:
+                return Condition(Place.FETCHING)
+            if action is Action.FETCH and not self._is_unused(origin):
+                return self._before_fetch(key)
         if origin.content is None:
             if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
                 return READY
@@ -370,11 +367,9 @@ class PolicyCache:
         return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
     def is_known(self, origin: str) -> bool:
-        """Whether the robots.txt of an origin was fetched before, and has expired."""
         return origin in self._files
 
     def can_fetch(self) -> bool:
-        """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         return not self._closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
@@ -385,7 +380,6 @@ class PolicyCache:
         self.get_or_fetch(origin, request)
 
     def recent_fetches(self) -> int:
-        """Return how many fetches began a short time ago, and have not ended."""
         latest = self._clock.monotonic() - RECENT
         fetches = reversed(self._fetches.values())
         return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
@@ -419,7 +413,6 @@ class PolicyCache:
         return self._clock.monotonic() < origin.answered_at + usable_for
 
     def delay(self, address: Address) -> float:
-        """Return the delay that is known for an origin before a request needs its policy."""
         origin = self._files.find(address.origin or "")
         return self._seconds_between(origin.last_pacing) if origin is not None else 0
 
@@ -738,27 +731,20 @@ class PolicyCache:
                 f"then they are dropped. The next attempt is in {seconds:.0f} s"
             )
         else:
+            status, remedy = event.status or 0, "REP_UNREACHABLE = 'allow'"
+            if event.failure == TOO_MANY_REDIRECTS:
+                remedy = f"REP_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
+            elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
+                remedy = f"REP_NOT_ROBOTS = 'unavailable' or {remedy}"
+            elif 500 <= status <= 599:
+                remedy = f"REP_5XX_AS_404 = [{file.host!r}] or {remedy}"
             effect = (
                 "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
                 f"succeeds, for {self._settings.unreachable_days:g} days at most "
-                "(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set "
-                f"{' or '.join(settings_for(event, file.host))}"
+                f"(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set {remedy}"
             )
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
             {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
             extra={"spider": self._crawler.spider},
         )
-
-
-def settings_for(event: Unreachable, host: str) -> list[str]:
-    """Return the settings under which a failure allows everything, the most specific one first."""
-    status = event.status or 0
-    found = ["REP_UNREACHABLE = 'allow'"]
-    if event.failure == TOO_MANY_REDIRECTS:
-        found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
-    elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
-        found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
-    elif 500 <= status <= 599:
-        found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
-    return found

@@ -474,8 +474,7 @@ class Frontier:
         if len(self.in_progress) + len(self.waiting) > len(self.engine.active):
             self.collect_ended()
         for each in self.queues:
-            if each.unknown.size and not self._begin_fetches(each.unknown):
-                break
+            self._begin_fetches(each.unknown)
         may_drop = owner.drops.size and self._may_drop()
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
@@ -517,7 +516,7 @@ class Frontier:
     def start(self, queue: Queue, request: Request) -> None:
         """Note that the engine gets a request of a queue."""
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
-            self._end(request)
+            self.end(request)
         is_from_queue, host = queue.owner is not self.waiting, queue.host
         entry = InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
         if queue.place is not Place.DROPS:
@@ -574,28 +573,22 @@ class Frontier:
         """
         is_active = self.engine.is_active
         for request in [each for each in self.in_progress if not is_active(each)]:
-            self._end(request)
+            self.end(request)
 
-    def _end(self, request: Request) -> None:
+    def end(self, request: Request) -> None:
         """End a request of which no signal has said that it ended."""
         self.finish(request, sent="download_slot" in request.meta)
 
-    def _begin_fetches(self, unknown: Ranked) -> bool:
-        """Begin fetches for the first queues that need one, as far as the crawl needs them soon.
-
-        Returns whether fetches for all of these queues have begun.
-        """
-        while unknown.size:
-            if not (self._needs_fetch() and self.policies.can_fetch()):
-                return False
+    def _begin_fetches(self, unknown: Ranked) -> None:
+        """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
+        while unknown.size and self._needs_fetch() and self.policies.can_fetch():
             queue = unknown.first()
             self._pages_since_fetch = 0
             if self.condition(queue).place is Place.UNKNOWN:
                 self.fetch(queue)
             self.update(queue)
             if queue.place is Place.UNKNOWN:  # it cannot be fetched now
-                return False
-        return True
+                return
 
     def _needs_fetch(self) -> bool:
         """Whether the crawl needs one more queue soon, or a new site gets its turn."""
@@ -851,15 +844,6 @@ class Frontier:
         self.update_host(host)
 
     # Requests in the downloader.
-
-    def arrives(self, request: Request) -> None:
-        """Note that the downloader gets a request.
-
-        One that no queue has just given may be in progress: a middleware has sent it back.
-        """
-        entry = self.in_progress.get(request)
-        if entry is not None and not entry.is_from_queue:
-            self._end(request)
 
     def try_start(self, request: Request) -> bool:
         """Start a request that the downloader has, if the pace of its host allows that now.
