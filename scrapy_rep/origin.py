@@ -69,7 +69,7 @@ _ANSWERS: dict[type[Event], State] = {
     Unavailable: State.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
 }
 # §2.3.1.4: MUST assume complete disallow
-_FAILURE: dict[type[Event], State] = {Unreachable: State.UNREACHABLE}
+_RESULTS: dict[type[Event], State] = {**_ANSWERS, Unreachable: State.UNREACHABLE}
 
 
 def _in_use(state: State) -> dict[type[Event], State]:
@@ -81,16 +81,11 @@ def _in_use(state: State) -> dict[type[Event], State]:
 
 TRANSITIONS: dict[State, dict[type[Event], State]] = {
     State.UNKNOWN: {FetchStarted: State.FETCHING},
-    State.FETCHING: {**_ANSWERS, **_FAILURE, Cancelled: State.UNKNOWN},
+    State.FETCHING: {**_RESULTS, Cancelled: State.UNKNOWN},
     State.FRESH: _in_use(State.FRESH),
     State.UNAVAILABLE: _in_use(State.UNAVAILABLE),
     # A result in this state is that of a refresh which took longer than the file was fresh.
-    State.STALE: {
-        **_ANSWERS,
-        **_FAILURE,
-        FetchStarted: State.FETCHING,
-        Cancelled: State.STALE,
-    },
+    State.STALE: {**_RESULTS, FetchStarted: State.FETCHING, Cancelled: State.STALE},
     State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
 }
 
@@ -103,13 +98,6 @@ _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.UNREACHABLE: Unreachable,
 }
 """For the result in a stored entry, the event that leads to the same state."""
-
-
-_MEANINGS = {
-    AccessResult.DISALLOWED: "everything is disallowed",
-    AccessResult.NOT_ROBOTS_TXT: "not a robots.txt, no rules",
-    AccessResult.CHALLENGE: "a challenge, no rules",
-}
 
 
 class Action(Enum):
@@ -268,7 +256,7 @@ class Origin(OriginFile):
         """Note that a fetch has started."""
         self._expire(now)
         self._change_state(FetchStarted)
-        self.in_flight, self.is_cancelled = True, False
+        self.in_flight, self.is_cancelled, self.redirects = True, False, ()
 
     def apply(self, event: FetchResult, now: float) -> None:
         """Note the result of the fetch in progress."""
@@ -288,7 +276,14 @@ class Origin(OriginFile):
                 self._record_response(event.status, event.url, event.expires_at, now)
                 self.unavailable = event.result
             case Unreachable():
-                self._record_failure(event, now)
+                self.failures += 1
+                self.refresh_at = now + (event.retry_after or retry_interval(self.failures))
+                if self.state is State.UNREACHABLE:
+                    self.status, self.url, self.failure = event.status, event.url, event.failure
+                    if self.unreachable_since is None:
+                        self.unreachable_since = now
+                else:  # a refresh failed: the known policy stays in use
+                    self.refresh_at = min(self.refresh_at, self.expires_at)
             case Cancelled():
                 return
             case _:
@@ -307,8 +302,6 @@ class Origin(OriginFile):
         """Record that a fetch has ended, at a time on the caller's monotonic clock."""
         self.answered_at = at
         self.from_store = from_store
-        if self.from_store:
-            self.redirects = ()
         self.is_unused = True
         if self.state is not State.UNREACHABLE:
             self.outage_began, self.is_probed = inf, False
@@ -333,19 +326,8 @@ class Origin(OriginFile):
 
         ``body`` is the good copy as it was received; None if there is none.
         """
-        return Entry(
-            result=self.result,
-            fetched_at=self.fetched_at,
-            refresh_at=self.refresh_at,
-            expires_at=self.expires_at,
-            body=body,
-            copy=self.copy,
-            status=self.status,
-            url=self.url,
-            failure=self.failure,
-            unreachable_since=self.unreachable_since,
-            failures=self.failures,
-        )
+        names = (name for name in Entry._fields if name != "body")
+        return Entry(**{name: getattr(self, name) for name in names}, body=body)
 
     def restore(self, entry: Entry, content: RobotsTxt | None, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
@@ -398,22 +380,6 @@ class Origin(OriginFile):
         self.expires_at = expires_at
         self.refresh_at = expires_at - REFRESH_AHEAD * max(expires_at - now, 0)
 
-    def _record_failure(self, event: Unreachable, now: float) -> None:
-        self.failures += 1
-        retry_at = now + (event.retry_after or retry_interval(self.failures))
-        if self.state is State.UNREACHABLE:
-            self.status, self.url, self.failure = event.status, event.url, event.failure
-            if self.unreachable_since is None:
-                self.unreachable_since = now
-            self.refresh_at = retry_at
-        else:  # a refresh failed: the known policy stays in use
-            self.refresh_at = min(retry_at, self.expires_at)
-
-    @property
-    def disallow_all(self) -> bool:
-        """Whether the last response was a 4xx that a setting treats as a refusal."""
-        return self.unavailable is AccessResult.DISALLOWED
-
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
@@ -438,13 +404,17 @@ class Origin(OriginFile):
         """Return the verdict on a URL or a path alone, as if every handler sent it as it is."""
         if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
+        detail = self.failure
         if self.state is State.UNAVAILABLE:
-            allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
-            is_exempt = self.disallow_all and allowed
-            reason = Reason.UNAVAILABLE if is_exempt else REASONS[self.unavailable]
-            return Verdict(allowed, reason, None, None, self._unavailable_detail)
-        allowed = self._may_be_crawled(unreachable, now) or path_of(url) == ROBOTS_TXT
-        return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+            is_allowed = self.unavailable is not AccessResult.DISALLOWED
+            reason, if_exempt = REASONS[self.unavailable], Reason.UNAVAILABLE
+            detail = f"status {self.status}" if self.status else "too many redirects"
+        else:
+            is_allowed = self._may_be_crawled(unreachable, now)
+            reason = if_exempt = Reason.UNREACHABLE
+        if not is_allowed and path_of(url) == ROBOTS_TXT:
+            is_allowed, reason = True, if_exempt
+        return Verdict(is_allowed, reason, None, None, detail)
 
     def disallows_all(self, now: float, unreachable: UnreachablePolicy) -> bool:
         """Whether :meth:`verdict` disallows each URL but that of the robots.txt, for each crawler.
@@ -454,7 +424,7 @@ class Origin(OriginFile):
         if self.content is not None:
             return False
         if self.state is State.UNAVAILABLE:
-            return self.disallow_all
+            return self.unavailable is AccessResult.DISALLOWED
         return self.state is State.UNREACHABLE and not self._may_be_crawled(unreachable, now)
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
@@ -481,21 +451,6 @@ class Origin(OriginFile):
     def last_pacing(self) -> Pacing | None:
         """The pace that the good copy states for the crawler that asked last."""
         return self._paced[2] if self.has_pacing and self._paced is not None else None
-
-    def summary(self) -> str:
-        """Return one line, for people, that describes what the robots.txt means."""
-        if self.state is State.UNAVAILABLE:
-            return f"{self._unavailable_detail}: {_MEANINGS.get(self.unavailable, 'no rules')}"
-        if self.content is None:
-            return f"unreachable: {self.failure}" if self.failure else str(self.state)
-        rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"
-        if self.copy is None or self.copy.url.startswith(self.key + "/"):
-            return rules
-        return f"{rules}, from {self.copy.url}"
-
-    @property
-    def _unavailable_detail(self) -> str:
-        return f"status {self.status}" if self.status else "too many redirects"
 
     def _may_be_crawled(self, unreachable: UnreachablePolicy, now: float) -> bool:
         """Whether the site may be crawled although its robots.txt is unreachable."""

@@ -228,11 +228,9 @@ class CrawlLog:
                 self._add_file(digest, body, text)
             if failure is None and (not text or text.isspace()):
                 result = records.EMPTY
-        elif origin.state is State.UNAVAILABLE:
-            effect = "disallow" if origin.disallow_all else "allow"
         else:
-            next_attempt = origin.next_attempt(self._now(), self._unreachable_policy)
-            effect = "allow" if next_attempt is None else "disallow"
+            disallows_all = origin.disallows_all(self._now(), self._unreachable_policy)
+            effect = "disallow" if disallows_all else "allow"
         found = records.FetchEvent(
             result,
             effect,
