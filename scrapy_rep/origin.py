@@ -26,7 +26,7 @@ from .protocol.access import (
     Unreachable,
     retry_interval,
 )
-from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of, verdict_as_sent
 from .protocol.records import Pacing
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
@@ -130,7 +130,7 @@ class Resource(NamedTuple):
     """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
 
@@ -138,19 +138,22 @@ class OriginFile:
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
-    host: str = field(init=False, repr=False)
-    copy: CopyInfo | None = field(default=None, repr=False)
+    host: str = field(init=False)
+    copy: CopyInfo | None = None
     """Where the last good copy came from."""
-    redirects: tuple[str, ...] = field(default=(), repr=False)
+    redirects: tuple[str, ...] = ()
     """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
     last URL."""
-    is_cancelled: bool = field(default=False, repr=False)
+    is_cancelled: bool = False
     """Whether the latest fetch was cancelled. A failure of it has no meaning."""
-    is_error_reported: bool = field(default=False, repr=False)
+    is_error_reported: bool = False
     """Whether an error in a fetch that nobody foresaw was logged."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
+
+    def __repr__(self) -> str:
+        return f"<{self.resource.name} of {self.key}>"
 
     @property
     def file_url(self) -> str:
@@ -171,7 +174,7 @@ class Tdm(NamedTuple):
     """The number of failed fetches in a row."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Origin(OriginFile):
     """One origin (scheme, host, port), and what is known of its robots.txt.
 
@@ -184,7 +187,7 @@ class Origin(OriginFile):
     state: State = State.UNKNOWN
     content: RobotsTxt | None = None
     """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
-    octets: int = field(default=0, repr=False)
+    octets: int = 0
     """The bytes of the good copy as it was received."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
@@ -192,44 +195,42 @@ class Origin(OriginFile):
     """The URL of the last response, after redirects."""
     failure: str | None = None
     """Why the origin is unreachable, in words."""
-    refresh_at: float = field(default=0, repr=False)
+    refresh_at: float = 0
     """When a fetch is due next, in the background or not."""
-    expires_at: float = field(default=0, repr=False)
+    expires_at: float = 0
     """When the freshness lifetime of the last response ends."""
-    unreachable_since: float | None = field(default=None, repr=False)
-    failures: int = field(default=0, repr=False)
+    unreachable_since: float | None = None
+    failures: int = 0
     """The number of failed fetches in a row."""
-    unavailable: AccessResult = field(default=AccessResult.UNAVAILABLE, repr=False)
+    unavailable: AccessResult = AccessResult.UNAVAILABLE
     """Why the last response had no rules, in the state UNAVAILABLE."""
-    fetched_at: float = field(default=0, repr=False)
+    fetched_at: float = 0
     """When the last fetch ended that was not cancelled, by this crawler or another."""
-    answered_at: float = field(default=-inf, repr=False)
+    answered_at: float = -inf
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
-    from_cache: bool = field(default=False, repr=False)
+    from_cache: bool = False
     """Whether the last response came from an HTTP cache, without a request to the site."""
-    from_store: bool = field(default=False, repr=False)
+    from_store: bool = False
     """Whether the last response came from the store: another crawl, or an earlier one, got it."""
-    in_flight: bool = field(default=False, repr=False)
+    in_flight: bool = False
     """Whether a fetch is in progress."""
-    tdm: Tdm | None = field(default=None, repr=False)
+    tdm: Tdm | None = None
     """What is known of the TDM file; None before its first fetch has ended."""
-    has_pacing: bool = field(default=False, repr=False)
+    has_pacing: bool = False
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    reported_pace: str | None = field(default=None, repr=False)
+    reported_pace: str | None = None
     """The text about the pace that was logged last."""
-    outage_began: float = field(default=inf, repr=False)
+    outage_began: float = inf
     """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
-    has_pages: bool = field(default=False, repr=False)
+    has_pages: bool = False
     """Whether a page has answered with a 2xx or 3xx in this crawl."""
-    is_probed: bool = field(default=False, repr=False)
+    is_probed: bool = False
     """Whether this outage was compared with the answer for a page that cannot exist."""
-    is_unused: bool = field(default=False, repr=False)
+    is_unused: bool = False
     """Whether no request has used the last answer yet."""
-    reported_unavailable: str = field(default="", repr=False)
+    reported_unavailable: str = ""
     """Why there were no rules, if that was logged."""
-    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
-        default=None, repr=False
-    )
+    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = None
     """The copy, the arguments and the result of the last call of :meth:`pacing`."""
 
     @property
@@ -391,12 +392,9 @@ class Origin(OriginFile):
         or if :meth:`next_attempt` does not return None.
         """
         verdict = self.verdict_on(url, agents, now, unreachable)
-        if verdict.allowed:
-            for path in other_paths(url):
-                other = self.verdict_on(path, agents, now, unreachable)
-                if not other.allowed:
-                    return other.as_sent(path)
-        return verdict
+        if not verdict.allowed or not other_paths(url):  # the usual case
+            return verdict
+        return verdict_as_sent(lambda path: self.verdict_on(path, agents, now, unreachable), url)
 
     def verdict_on(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
@@ -433,9 +431,8 @@ class Origin(OriginFile):
         Returns 0 if it is due or in progress, and None for any other origin.
         """
         is_retried = self.state is State.FETCHING and self.unreachable_since is not None
-        if not (is_retried or self.state is State.UNREACHABLE) or self.content is not None:
-            return None
-        if self._may_be_crawled(unreachable, now):
+        has_no_rules = self.content is None and (is_retried or self.state is State.UNREACHABLE)
+        if not has_no_rules or self._may_be_crawled(unreachable, now):
             return None
         return max(self.refresh_at - now, 0)
 

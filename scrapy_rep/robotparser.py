@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
 from .protocol.lines import file_of
-from .protocol.paths import other_paths
+from .protocol.paths import verdict_as_sent
 from .protocol.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-
-_HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
 class RepRobotParser(RobotParser):
@@ -51,10 +49,9 @@ class RepRobotParser(RobotParser):
         if isinstance(url, bytes):
             url = url.decode()
         try:
-            paths = (url, *other_paths(url))
-            return all(self.robots.allowed(path, user_agent) for path in paths)
+            return verdict_as_sent(partial(self.robots.verdict, user_agent=user_agent), url).allowed
         except ValueError:
-            if _HAS_SCHEME(url):
+            if re.match("[A-Za-z][A-Za-z0-9+.-]*:", url):
                 return True
             raise
 

@@ -33,37 +33,36 @@ if TYPE_CHECKING:
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
 """The modules of the download handlers that open as many connections as they get requests."""
 
-_ARCHIVE_PATH = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz")
+_ARCHIVE_PATH = r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz"
 
 
 class Kind(NamedTuple):
     """The values that a setting may have."""
 
-    expected: str | Callable[[], str]
+    expected: str
     """What a value must be, for error messages."""
     parse: Callable[[object], Any]
     """Returns a value in the type that the package uses. From a command line, it is text. Raises
     LookupError, TypeError or ValueError for an unusable value."""
 
 
+def _checked(expected: str, parse: Callable[[Any], Any], is_valid: Callable[[Any], object]) -> Kind:
+    def parse_and_check(value: object) -> Any:
+        parsed = parse(value)
+        if not is_valid(parsed):
+            raise ValueError
+        return parsed
+
+    return Kind(expected, parse_and_check)
+
+
 def _whole_numbers(least: int) -> Kind:
-    def parse(value: object) -> int:
-        number = int(str(value))
-        if number < least:
-            raise ValueError
-        return number
-
-    return Kind(f"a whole number, {least} or more", parse)
+    expected = f"a whole number, {least} or more"
+    return _checked(expected, lambda value: int(str(value)), lambda number: number >= least)
 
 
-def _numbers(expected: str, *, zero: bool) -> Kind:
-    def parse(value: object) -> float:
-        number = float(str(value))
-        if not (0 < number < inf or (zero and number == 0)):
-            raise ValueError
-        return number
-
-    return Kind(expected, parse)
+def _number(value: object) -> float:
+    return float(str(value))
 
 
 def _choice(*choices: str) -> Kind:
@@ -85,13 +84,6 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(text for item in _items(value) if (text := str(item).strip()))
 
 
-def _client_errors(value: object) -> frozenset[int]:
-    found = frozenset(map(int, _strings(value)))
-    if not all(400 <= status <= 499 for status in found):
-        raise ValueError
-    return found
-
-
 def _path(value: Any) -> str | None:
     """Return a path; None for None and for an empty text."""
     path = fspath(value or "")
@@ -107,23 +99,15 @@ def _paths(value: object) -> tuple[str, ...]:
     return _strings(_path(item) or "" for item in items)
 
 
-def _archive_path(value: object) -> str | None:
-    path = _path(value)
-    if path is not None and not _ARCHIVE_PATH.fullmatch(path):
-        raise ValueError
-    return path
-
-
 def _host_name(name: str) -> str:
     """Return a host name as :class:`~scrapy_rep.origin.Origin` has it."""
     is_ipv6 = name.count(":") > 1 and not name.startswith("[")
+    has_port = not is_ipv6 and ":" in name.rpartition("]")[2].rstrip(".")
     origin = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
-    parts = urlsplit(origin or "")
-    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
+    host = urlsplit(origin or "").hostname
+    if has_port or host is None or set(name) & set("/?#@*%"):
         raise ValueError
-    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
-        raise ValueError
-    return parts.hostname
+    return host
 
 
 def _store(value: object) -> StoreSource | None:
@@ -152,23 +136,28 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 
 
 BOOLEAN = Kind("True or False", _boolean)
-SECONDS = _numbers("a number of seconds above 0", zero=False)
-DAYS = _numbers("a number of days, 0 or more", zero=True)
+SECONDS = _checked("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
+DAYS = _checked("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
 )
-CLIENT_ERRORS = Kind("a list of statuses from 400 to 499", _client_errors)
+CLIENT_ERRORS = _checked(
+    "a list of statuses from 400 to 499",
+    lambda value: frozenset(map(int, _strings(value))),
+    frozenset(range(400, 500)).issuperset,
+)
 PATH = Kind("None or a path", _path)
 TOML_PATH = Kind("None or the path of a TOML file", _path)
 PATHS = Kind("None, a path or a list of paths", _paths)
-ARCHIVE_PATH = Kind(
+ARCHIVE_PATH = _checked(
     "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are replaced "
     "and %% stands for %",
-    _archive_path,
+    _path,
+    lambda path: path is None or re.fullmatch(_ARCHIVE_PATH, path),
 )
-STORE = Kind(lambda: f"None, {store_forms()}", _store)
+STORE = Kind(f"None, {store_forms()}", _store)
 SLOTS = Kind("a dict of dicts, with integers as concurrency", _slot_concurrency)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
@@ -186,9 +175,9 @@ class Setting(NamedTuple):
         try:
             return self.kind.parse(value)
         except (LookupError, TypeError, ValueError):
-            expected = self.kind.expected
-            text = expected if isinstance(expected, str) else expected()
-            raise _unusable(self.name, value, text) from None
+            raise SettingError(
+                f"{self.name} is {without_passwords(value)!r}: it must be {self.kind.expected}"
+            ) from None
 
 
 _OBEY = Setting("ROBOTSTXT_OBEY", False, BOOLEAN)
@@ -318,12 +307,9 @@ def changed_settings(settings: Settings) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    match value:
-        case tuple():
-            return list(value)
-        case frozenset():
-            return sorted(value)
-    return value
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
@@ -337,10 +323,6 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
         for name in sorted(str(name) for name in settings)
         if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def _unusable(name: str, value: object, expected: str) -> SettingError:
-    return SettingError(f"{name} is {without_passwords(value)!r}: it must be {expected}")
 
 
 def without_passwords(value: object) -> object:
@@ -400,14 +382,11 @@ def connection_limit(settings: BaseSettings, concurrent_requests: int) -> int | 
     CONCURRENT_REQUESTS connections in most cases.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
-    paths = [handlers.get(scheme) for scheme in ("http", "https")]
-    has_pool = any(path is not None and _has_pool(path) for path in paths)
-    return concurrent_requests or None if has_pool else None
-
-
-def _has_pool(path: str | type) -> bool:
-    try:
-        bases = load_object(path).__mro__
-    except Exception:  # Scrapy logs an error for it
-        return False
-    return not any(base.__module__.startswith(_WITHOUT_POOL) for base in bases)
+    for path in (handlers.get("http"), handlers.get("https")):
+        try:
+            bases = load_object(path).__mro__
+        except Exception:  # there is none, or Scrapy logs an error for it
+            continue
+        if not any(base.__module__.startswith(_WITHOUT_POOL) for base in bases):
+            return concurrent_requests or None
+    return None
