@@ -47,25 +47,23 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before the crawl starts."""
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        downloader = settings.getdict("DOWNLOADER_MIDDLEWARES")
-        priority = PRIORITY
-        for middleware in tuple(downloader):
+        names = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
+        new: dict[str, Any] = {name: settings.getdict(name) for name in names}
+        middlewares, priority = new["DOWNLOADER_MIDDLEWARES"], PRIORITY
+        for middleware in tuple(middlewares):
             if load_object(middleware) is BuiltInMiddleware:
-                value = downloader.pop(middleware)
+                value = middlewares.pop(middleware)
                 priority = PRIORITY if value is None else value
         # Scrapy's base setting has the import path, and Scrapy 2.14 compares the keys as text.
-        downloader[global_object_name(BuiltInMiddleware)] = None
-        _add(downloader, RobotsTxtMiddleware, priority)
-        spider = settings.getdict("SPIDER_MIDDLEWARES")
-        _add(spider, PageDirectivesMiddleware, PAGE_PRIORITY)
-        new = {"DOWNLOADER_MIDDLEWARES": downloader, "SPIDER_MIDDLEWARES": spider}
+        middlewares[global_object_name(BuiltInMiddleware)] = None
+        _add(middlewares, RobotsTxtMiddleware, priority)
+        _add(new["SPIDER_MIDDLEWARES"], PageDirectivesMiddleware, PAGE_PRIORITY)
+        handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
+        if handler is not None and load_object(handler) is BuiltInHandler:
+            new["DOWNLOAD_HANDLERS"]["ftp"] = FTPDownloadHandler
         queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
         if queue in QUEUES:
             new["SCHEDULER_PRIORITY_QUEUE"] = QUEUES[queue]
-        handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
-        if handler is not None and load_object(handler) is BuiltInHandler:
-            handlers = settings.getdict("DOWNLOAD_HANDLERS")
-            new["DOWNLOAD_HANDLERS"] = {**handlers, "ftp": FTPDownloadHandler}
         for name, value in new.items():  # each setting keeps its priority
             settings.set(name, value, settings.getpriority(name) or 0)
 

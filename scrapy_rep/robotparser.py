@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
 from .protocol.lines import file_of
-from .protocol.paths import verdict_as_sent
+from .protocol.paths import other_paths
 from .protocol.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -49,7 +48,8 @@ class RepRobotParser(RobotParser):
         if isinstance(url, bytes):
             url = url.decode()
         try:
-            return verdict_as_sent(partial(self.robots.verdict, user_agent=user_agent), url).allowed
+            paths = (url, *other_paths(url))
+            return all(self.robots.allowed(path, user_agent) for path in paths)
         except ValueError:
             if re.match("[A-Za-z][A-Za-z0-9+.-]*:", url):
                 return True
