@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import inf
@@ -25,7 +26,7 @@ from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
 from .protocol.paths import origin_of
-from .stores.registry import StoreSource, find_type, store_forms, without_password
+from .stores.registry import find_type, store_forms, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,24 +42,16 @@ class Kind(NamedTuple):
 
     expected: str
     """What a value must be, for error messages."""
-    parse: Callable[[object], Any]
+    parse: Callable[[Any], Any]
     """Returns a value in the type that the package uses. From a command line, it is text. Raises
     LookupError, TypeError or ValueError for an unusable value."""
-
-
-def _checked(expected: str, parse: Callable[[Any], Any], is_valid: Callable[[Any], object]) -> Kind:
-    def parse_and_check(value: object) -> Any:
-        parsed = parse(value)
-        if not is_valid(parsed):
-            raise ValueError
-        return parsed
-
-    return Kind(expected, parse_and_check)
+    is_usable: Callable[[Any], object] = lambda _: True
+    """Whether the package can use what ``parse`` returns."""
 
 
 def _whole_numbers(least: int) -> Kind:
     expected = f"a whole number, {least} or more"
-    return _checked(expected, lambda value: int(str(value)), lambda number: number >= least)
+    return Kind(expected, lambda value: int(str(value)), lambda number: number >= least)
 
 
 def _number(value: object) -> float:
@@ -110,14 +103,6 @@ def _host_name(name: str) -> str:
     return host
 
 
-def _store(value: object) -> StoreSource | None:
-    if value is None or value == "":
-        return None
-    if callable(value) or (isinstance(value, str) and find_type(value) is not None):
-        return value
-    raise ValueError
-
-
 def _slot_concurrency(value: Any) -> dict[str, int]:
     """Return the concurrency of the download slots that set one."""
     slots = json.loads(value) if isinstance(value, str) else dict(value or {})
@@ -136,14 +121,14 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 
 
 BOOLEAN = Kind("True or False", _boolean)
-SECONDS = _checked("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
-DAYS = _checked("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
+SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
+DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
 )
-CLIENT_ERRORS = _checked(
+CLIENT_ERRORS = Kind(
     "a list of statuses from 400 to 499",
     lambda value: frozenset(map(int, _strings(value))),
     frozenset(range(400, 500)).issuperset,
@@ -151,13 +136,17 @@ CLIENT_ERRORS = _checked(
 PATH = Kind("None or a path", _path)
 TOML_PATH = Kind("None or the path of a TOML file", _path)
 PATHS = Kind("None, a path or a list of paths", _paths)
-ARCHIVE_PATH = _checked(
+ARCHIVE_PATH = Kind(
     "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are replaced "
     "and %% stands for %",
     _path,
     lambda path: path is None or re.fullmatch(_ARCHIVE_PATH, path),
 )
-STORE = Kind(f"None, {store_forms()}", _store)
+STORE = Kind(
+    f"None, {store_forms()}",
+    lambda value: None if value == "" else value,
+    lambda value: value is None or callable(value) or find_type(value),
+)
 SLOTS = Kind("a dict of dicts, with integers as concurrency", _slot_concurrency)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
@@ -172,12 +161,12 @@ class Setting(NamedTuple):
     def read(self, settings: BaseSettings) -> Any:
         """Return its value in a crawl. Raises :class:`SettingError` for an unusable one."""
         value = settings.get(self.name, self.default)
-        try:
-            return self.kind.parse(value)
-        except (LookupError, TypeError, ValueError):
-            raise SettingError(
-                f"{self.name} is {without_passwords(value)!r}: it must be {self.kind.expected}"
-            ) from None
+        with suppress(LookupError, TypeError, ValueError):
+            parsed = self.kind.parse(value)
+            if self.kind.is_usable(parsed):
+                return parsed
+        shown = without_passwords(value)
+        raise SettingError(f"{self.name} is {shown!r}: it must be {self.kind.expected}")
 
 
 _OBEY = Setting("ROBOTSTXT_OBEY", False, BOOLEAN)
