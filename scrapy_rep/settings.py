@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Spider
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
@@ -123,6 +123,7 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 BOOLEAN = Kind("True or False", _boolean)
 SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
 DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
+MEANING = _choice("unavailable", "unreachable")
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
@@ -169,9 +170,6 @@ class Setting(NamedTuple):
         raise SettingError(f"{self.name} is {shown!r}: it must be {self.kind.expected}")
 
 
-_OBEY = Setting("ROBOTSTXT_OBEY", False, BOOLEAN)
-
-
 def _setting(name: str, default: Any, kind: Kind) -> Any:
     return field(metadata={"setting": Setting(name, default, kind)})
 
@@ -182,12 +180,8 @@ class Settings:
 
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
-    too_many_redirects: str = _setting(
-        "REP_TOO_MANY_REDIRECTS", "unavailable", _choice("unavailable", "unreachable")
-    )
-    not_robots: str = _setting(
-        "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
-    )
+    too_many_redirects: str = _setting("REP_TOO_MANY_REDIRECTS", "unavailable", MEANING)
+    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", MEANING)
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
     unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
@@ -219,6 +213,7 @@ class Settings:
     report: tuple[str, ...] = _setting("REP_REPORT", None, PATHS)
 
     # Settings of Scrapy and of other plugins.
+    obey: bool = _setting("ROBOTSTXT_OBEY", False, BOOLEAN)
     robots_agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
     jobdir: str | None = _setting("JOBDIR", None, PATH)
     concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, _whole_numbers(0))
@@ -235,8 +230,6 @@ class Settings:
     """The User-Agent header of requests that do not set one."""
     unknown: list[tuple[str, str | None]]
     """What :func:`unknown_names` returns."""
-    has_default_agent: bool
-    """Whether the product token is that of Scrapy itself, because no setting names the crawler."""
 
     def __post_init__(self) -> None:
         if self.cache_min > self.cache_max:
@@ -252,14 +245,11 @@ class Settings:
         Raises :class:`SettingError` for an unusable value.
         """
         values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
-        agent = page_agent(settings, spider)
-        is_default = agent == default_settings.USER_AGENT
         return cls(
             **values,
             connections=connection_limit(settings, values["concurrent_requests"]),
-            page_agent=agent,
+            page_agent=page_agent(settings, spider),
             unknown=unknown_names(settings),
-            has_default_agent=values["robots_agent"] is None and is_default,
         )
 
     def concurrency_of(self, slot: str) -> int:
@@ -306,7 +296,7 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
 
     Each comes with the most similar setting that exists, or None.
     """
-    known = [*(setting.name for setting in _SETTINGS.values()), _OBEY.name, "ROBOTSTXT_PARSER"]
+    known = ["ROBOTSTXT_PARSER", *(setting.name for setting in _SETTINGS.values())]
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
         for name in sorted(str(name) for name in settings)
@@ -331,15 +321,11 @@ def without_passwords(value: object) -> object:
 # Settings of Scrapy and of other plugins
 
 
-def robotstxt_obey(crawler: Crawler) -> bool:
-    """Whether the setting ROBOTSTXT_OBEY is on."""
-    return bool(_OBEY.read(crawler.settings))
-
-
 def turns_obeying_off(settings: BaseSettings) -> bool:
     """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default is ignored."""
-    is_set = (settings.getpriority(_OBEY.name) or 0) > SETTINGS_PRIORITIES["default"]
-    return is_set and not _OBEY.read(settings)
+    obey = _SETTINGS["obey"]
+    is_set = (settings.getpriority(obey.name) or 0) > SETTINGS_PRIORITIES["default"]
+    return is_set and not obey.read(settings)
 
 
 def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:

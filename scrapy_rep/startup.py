@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import default_settings
 
 from .exceptions import SettingError
 from .known_crawlers import operator_of
@@ -78,7 +79,7 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
                 f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
                 f"{hint}",
             )
-    if settings.has_default_agent:
+    if settings.robots_agent is None and settings.page_agent == default_settings.USER_AGENT:
         _warn(
             crawler,
             "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "
