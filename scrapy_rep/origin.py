@@ -208,10 +208,9 @@ class Origin(OriginFile):
     """When the last fetch ended that was not cancelled, by this crawler or another."""
     answered_at: float = -inf
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
-    from_cache: bool = False
-    """Whether the last response came from an HTTP cache, without a request to the site."""
-    from_store: bool = False
-    """Whether the last response came from the store: another crawl, or an earlier one, got it."""
+    source: str = "site"
+    """Where the last response came from: ``site``, ``http-cache``, or ``store`` if another crawl,
+    or an earlier one, got it."""
     in_flight: bool = False
     """Whether a fetch is in progress."""
     tdm: Tdm | None = None
@@ -264,7 +263,6 @@ class Origin(OriginFile):
         self._expire(now)
         self._change_state(type(event))
         self.in_flight = False
-        self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
                 self.set_copy(event.content, event.copy, len(event.body))
@@ -289,6 +287,8 @@ class Origin(OriginFile):
                 return
             case _:
                 assert_never(event)
+        is_cached = isinstance(event, (Rules, Unavailable)) and event.from_cache
+        self.source = "http-cache" if is_cached else "site"
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
     def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
@@ -299,11 +299,9 @@ class Origin(OriginFile):
         self.content, self.copy, self.octets = content, copy, octets
         self.has_pacing = content is not None and content.has_pacing
 
-    def record_answer(self, at: float, *, from_store: bool) -> None:
+    def record_answer(self, at: float) -> None:
         """Record that a fetch has ended, at a time on the caller's monotonic clock."""
-        self.answered_at = at
-        self.from_store = from_store
-        self.is_unused = True
+        self.answered_at, self.is_unused = at, True
         if self.state is not State.UNREACHABLE:
             self.outage_began, self.is_probed = inf, False
         elif self.outage_began == inf:
@@ -356,7 +354,7 @@ class Origin(OriginFile):
 
     def apply_entry(self, entry: Entry) -> None:
         """End the fetch in progress with a stored entry that replaces it."""
-        self.in_flight = False
+        self.in_flight, self.source = False, "store"
         if entry.fetched_at != self.fetched_at:  # a failed refresh: the policy stays in use
             return
         self._change_state(_RESTORED[entry.result])

@@ -234,7 +234,7 @@ class CrawlLog:
         found = records.FetchEvent(
             result,
             effect,
-            "store" if event is None else "http-cache" if origin.from_cache else "site",
+            origin.source,
             status,
             _optional(url),
             [cut(each, records.MAX_TEXT) for each in origin.redirects[:20]],
