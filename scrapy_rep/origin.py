@@ -266,14 +266,12 @@ class Origin(OriginFile):
         match event:
             case Rules():
                 self.set_copy(event.content, event.copy, len(event.body))
-                self._record_response(event.status, event.copy.url, event.expires_at, now)
+                self.status, self.url = event.status, event.copy.url
             case NotModified():
-                url = self.copy.url if self.copy is not None else None
-                self._record_response(304, url, event.expires_at, now)
+                self.status, self.url = 304, None if self.copy is None else self.copy.url
             case Unavailable():
                 self.set_copy(None, None)
-                self._record_response(event.status, event.url, event.expires_at, now)
-                self.unavailable = event.result
+                self.status, self.url, self.unavailable = event.status, event.url, event.result
             case Unreachable():
                 self.failures += 1
                 self.refresh_at = now + (event.retry_after or retry_interval(self.failures))
@@ -287,6 +285,10 @@ class Origin(OriginFile):
                 return
             case _:
                 assert_never(event)
+        if isinstance(event, (Rules, NotModified, Unavailable)):
+            self.failure = self.unreachable_since = None
+            self.failures, self.expires_at = 0, event.expires_at
+            self.refresh_at = self.expires_at - REFRESH_AHEAD * max(self.expires_at - now, 0)
         is_cached = isinstance(event, (Rules, Unavailable)) and event.from_cache
         self.source = "http-cache" if is_cached else "site"
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
@@ -369,15 +371,6 @@ class Origin(OriginFile):
 
     def _change_state(self, event: type[Event]) -> None:
         self.state = TRANSITIONS[self.state][event]
-
-    def _record_response(
-        self, status: int | None, url: str | None, expires_at: float, now: float
-    ) -> None:
-        self.status, self.url = status, url
-        self.failure = self.unreachable_since = None
-        self.failures = 0
-        self.expires_at = expires_at
-        self.refresh_at = expires_at - REFRESH_AHEAD * max(expires_at - now, 0)
 
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy

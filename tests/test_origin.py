@@ -308,9 +308,10 @@ def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 
-def test_too_many_redirects_are_named() -> None:
+def test_texts() -> None:
     origin = origin_after((T, Unavailable(URL, T + DAY)))
-    verdict = origin.verdict(URL, ("testbot",), T, PATIENT)
+    assert repr(origin) == "<robots.txt of http://a.example>"
+    verdict = origin.verdict(KEY + "/a;", ("testbot",), T, PATIENT)
     assert str(verdict) == "unavailable: too many redirects"
 
 
