@@ -178,7 +178,7 @@ def access_of(origin: Origin) -> Access:
         state = "rules" if origin.failure is None else "stale-copy"
     return Access(
         url=origin.file_url,
-        source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
+        source=origin.source,
         state=state,
         status=origin.status,
         final_url=origin.url,

@@ -41,7 +41,7 @@ from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
-from ..settings import read_settings, robotstxt_obey
+from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration, warn_that_nothing_is_obeyed
 from .policy_cache import PolicyCache
 from .recording import open_archive, open_event_log
@@ -76,13 +76,13 @@ class RobotsTxtMiddleware(FrontierOwner):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not robotstxt_obey(crawler):
+        self._settings = settings = read_settings(crawler)
+        if not settings.obey:
             warn_that_nothing_is_obeyed(crawler)
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = read_settings(crawler)
         self._clock = clock = Clock()
         archive = open_archive(crawler, settings, clock)
         self.events = open_event_log(crawler, settings, clock, archive)

@@ -630,7 +630,7 @@ class PolicyCache:
         elif found.entry is not None:
             origin.apply_entry(found.entry)
         if not is_cancelled:
-            origin.record_answer(self._clock.monotonic(), from_store=event is None)
+            origin.record_answer(self._clock.monotonic())
         if event is not None and self.store is not None:
             entry = None
             try:

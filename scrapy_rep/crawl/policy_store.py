@@ -144,7 +144,7 @@ class PolicyStore:
 
     def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
-        if origin.from_cache:
+        if origin.source == "http-cache":
             return None
         body = event.body if isinstance(event, Rules) else lookup.body
         if body is None and origin.content is not None:

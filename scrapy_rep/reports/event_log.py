@@ -227,15 +227,13 @@ class CrawlLog:
                 self._add_file(digest, body, text)
             if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
-        elif origin.state is State.UNAVAILABLE:
-            effect = "disallow" if origin.disallow_all else "allow"
         else:
-            next_attempt = origin.next_attempt(self._now(), self._unreachable_policy)
-            effect = "allow" if next_attempt is None else "disallow"
+            disallows_all = origin.disallows_all(self._now(), self._unreachable_policy)
+            effect = "disallow" if disallows_all else "allow"
         found = records.FetchEvent(
             result,
             effect,
-            "store" if event is None else "http-cache" if origin.from_cache else "site",
+            origin.source,
             status,
             _optional(url),
             [cut(each, records.MAX_TEXT) for each in origin.redirects[:20]],

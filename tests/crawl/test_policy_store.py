@@ -103,7 +103,7 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     assert origin.refresh_at == NOW + 100
     assert origin.content is not None
     assert restore(origin, failed, NOW + 100), "the copy has expired"
-    assert origin.summary() == "rules of the last copy (status 503)"
+    assert (origin.content is None, origin.failure) == (False, "status 503")
 
 
 # With a store
