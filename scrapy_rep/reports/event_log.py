@@ -63,9 +63,6 @@ KNOWN_FILES = 10_000
 COMPRESSION = 1
 """The level of gzip. Six makes the files smaller by an eighth, and takes twice the time."""
 
-_WITHOUT_HOST = frozenset({"dropped", "final-url"})
-"""The events of URLs that have no valid host."""
-
 _WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
 """The event of each kind of wait."""
 
@@ -182,7 +179,7 @@ class CrawlLog:
         key = origin_of(url)
         if key is not None:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
-        elif kind in _WITHOUT_HOST:
+        elif kind in ("dropped", "final-url"):  # the URL has no valid host
             path = _text(_USERINFO.sub("//", url, count=1))
         else:  # data:, file: and other schemes without a robots.txt
             return

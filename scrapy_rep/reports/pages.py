@@ -153,9 +153,6 @@ def source(text: str) -> Markup:
 
 # Numbers, times and lengths of time, as a reader sees them
 
-ABSENT = "\N{EN DASH}"
-"""Is in place of a number that there is not."""
-
 
 def count(number: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun: ``1 request``, ``1,200 requests``."""
@@ -165,7 +162,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 def percent(part: float, whole: float) -> str:
     """Return a share. A share above 0 % never reads 0 %, and one below 100 % never 100 %."""
     if not whole:
-        return ABSENT
+        return "\N{EN DASH}"
     share = 100 * part / whole
     if 0 < share < 0.1:
         return "< 0.1 %"
