@@ -30,8 +30,6 @@ UNRELEASED_SCRAPY = os.environ.get("UNRELEASED_SCRAPY", "git+https://github.com/
 CRAWLS = ["tests/crawl", "tests/stores"]
 """What depends on Scrapy, on the reactor and on the packages of the extras."""
 
-BINDADDRESS = "tests/crawl/test_fetch.py::test_the_bindaddress_of_the_page_is_used"
-
 
 def run(session: nox.Session, *options: str, tests: Sequence[str] = CRAWLS) -> None:
     """Run some of the tests. What follows `--` on the command line of nox replaces them.
@@ -69,9 +67,8 @@ def lowest(session: nox.Session) -> None:
     """Crawls, pages and stores with the minimum versions, also of what Scrapy needs."""
     constraints = ("-c", "tests/oldest.txt", "-c", "tests/lowest.txt")
     session.install("-e", ".[test]", *constraints)
-    # Old packages use what Python has deprecated since. With Twisted before 25.5, Scrapy 2.14 needs
-    # a bindaddress of another type.
-    old = ("-W", "ignore::DeprecationWarning", "--deselect", BINDADDRESS)
+    # Old packages use what Python has deprecated since.
+    old = ("-W", "ignore::DeprecationWarning")
     run(session, *old, "--reactor=asyncio", tests=[*CRAWLS, "tests/pages"])
 
 

@@ -107,7 +107,7 @@ def calls(rounds: int) -> dict[str, float]:
             keep("query", began, CALLS)
             began = time.process_time()
             for request in requests:
-                made.dropped(request.url, verdict)
+                made.disallowed(request.url, verdict)
             keep("dropped", began, CALLS)
     return best
 

@@ -49,7 +49,7 @@ PARAMETERS = {
     "silent": Parameter(500, 100, "sites that never answer"),
     "live": Parameter(30, 15, "sites that do"),
     "requests": Parameter(200, 40, "requests of each site"),
-    "fetches": Parameter(100, 100, "REP_CONCURRENT_ROBOTSTXT_REQUESTS"),
+    "fetches": Parameter(600, 600, "REP_CONCURRENT_ROBOTSTXT_REQUESTS"),
     "timeout": Parameter(30, 30, "REP_TIMEOUT, in seconds"),
     "items": Parameter(100, 100, "CONCURRENT_ITEMS"),
     "last": Parameter(0, 0, "1: the scheduler returns all silent sites first"),

@@ -141,9 +141,9 @@ def poison(path: Path, roots: list[str], chance: random.Random) -> None:
             )
             # The last one is the claim of a crawler that does not run any more.
             claim = chance.choice([*spans, (now, now + CLAIM_SECONDS)])
-            db.execute("INSERT INTO claims VALUES (?, 'other', ?, ?, 0)", (root, *claim))
-            reserved = (host_of(root), *chance.choice(spans))
-            db.execute("INSERT OR IGNORE INTO hosts VALUES (?, 'other', ?, ?)", reserved)
+            for name, span in ((root, claim), (host_of(root), chance.choice(spans))):
+                lease = "INSERT OR IGNORE INTO leases VALUES (NULL, ?, 'other', ?, ?)"
+                db.execute(lease, (name, *span))
     db.close()
 
 

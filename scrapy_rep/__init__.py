@@ -70,32 +70,22 @@ __all__ = [
     "robots_txt_url",
 ]
 
-_MODULES = {
-    "AccessTerms": "pages.directives",
-    "Addon": "addon",
-    "CleanParam": "protocol.records",
-    "CleanParamRequestFingerprinter": "crawl.fingerprinter",
-    "Finding": "protocol.lint",
-    "Group": "protocol.parser",
-    "ItemNotIndexable": "exceptions",
-    "ItemUsageRefused": "exceptions",
-    "PageDirectives": "pages.directives",
-    "PageDirectivesMiddleware": "pages.middleware",
-    "Reason": "protocol.verdict",
-    "RepRobotParser": "robotparser",
-    "RequestRate": "protocol.records",
-    "RobotsTxt": "protocol.robotstxt",
-    "RobotsTxtDisallowed": "exceptions",
-    "RobotsTxtMiddleware": "crawl.middleware",
-    "Rule": "protocol.verdict",
-    "SettingError": "exceptions",
-    "Severity": "protocol.lint",
-    "Verdict": "protocol.verdict",
-    "VisitTime": "protocol.records",
-    "lint": "protocol.lint",
-    "page_directives": "pages.middleware",
-    "robots_txt_url": "protocol.paths",
+_NAMES = {
+    "addon": ["Addon"],
+    "crawl.fingerprinter": ["CleanParamRequestFingerprinter"],
+    "crawl.middleware": ["RobotsTxtMiddleware"],
+    "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
+    "pages.directives": ["AccessTerms", "PageDirectives"],
+    "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],
+    "protocol.lint": ["Finding", "Severity", "lint"],
+    "protocol.parser": ["Group"],
+    "protocol.paths": ["robots_txt_url"],
+    "protocol.records": ["CleanParam", "RequestRate", "VisitTime"],
+    "protocol.robotstxt": ["RobotsTxt"],
+    "protocol.verdict": ["Reason", "Rule", "Verdict"],
+    "robotparser": ["RepRobotParser"],
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each public name. Type checkers read the imports above."""
 
 _import_lock = RLock()

@@ -10,15 +10,10 @@ from scrapy.robotstxt import RobotParser
 from .protocol.lines import file_of
 from .protocol.paths import other_paths
 from .protocol.robotstxt import RobotsTxt
-from .settings import is_strict
-from .startup import abort_on_setting_error
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-
-_HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
 
 
 class RepRobotParser(RobotParser):
@@ -32,20 +27,16 @@ class RepRobotParser(RobotParser):
         self.robots = robots
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003
         r"""Parse the body of a response. If a browser made a page of it, the text is read.
 
-        No body raises an exception. The setting REP_STRICT applies, if there is a crawler.
+        No body raises an exception.
 
         >>> parser = RepRobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
         >>> parser.allowed("https://example.com/private", "mybot")
         False
         """
-        strict = False
-        if crawler is not None:
-            with abort_on_setting_error(crawler):
-                strict = is_strict(crawler)
-        return cls(RobotsTxt.parse(file_of(robotstxt_body), strict=strict))
+        return cls(RobotsTxt.parse(file_of(robotstxt_body)))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether a crawler may fetch a URL, and all paths that a handler may send for it.
@@ -60,7 +51,7 @@ class RepRobotParser(RobotParser):
             paths = (url, *other_paths(url))
             return all(self.robots.allowed(path, user_agent) for path in paths)
         except ValueError:
-            if _HAS_SCHEME(url):
+            if re.match("[A-Za-z][A-Za-z0-9+.-]*:", url):
                 return True
             raise
 

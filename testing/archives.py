@@ -42,7 +42,6 @@ def response(
         fields,
         body,
         file=body,
-        conditional=copy is not None,
         origin=origin or origin_of(url) or "",
         copy_sha256=None if copy is None else sha256(file_of(copy)).hexdigest(),
     )

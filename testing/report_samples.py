@@ -239,7 +239,7 @@ def _crawl(made: SampleLog, number: int, host: str, pages: int) -> None:
     for page, path in enumerate(paths):
         verdict = _verdict(origin, f"{key}{path}", clock.now)
         if not verdict.allowed:
-            made.dropped(f"{key}{path}", verdict)
+            made.disallowed(f"{key}{path}", verdict)
             continue
         clock.now += made.delay_of(host) + 0.05 * (1 + page % 5)
         if made.delay_of(host):
@@ -267,7 +267,7 @@ def troubled(origins: int = 15) -> Report:
     sent(made, f"{shop}/a/2", denied)
     made.delay_of = lambda _: 2.0
     origin = fetched(made, news)
-    made.final_url_disallowed(f"{news}/a", denied)
+    made.disallowed(f"{news}/a", denied, was_sent=True)
     for page in range(3):
         made.clock.now += 0.4
         request = Request(f"{news}/a/mine/{page}", meta={DONT_OBEY: True})

@@ -20,10 +20,8 @@ from testing.redis_server import RedisServer
 from testing.web import Web
 
 # No test depends on how busy the machine is.
-settings.register_profile(
-    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any machine")
+settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -29,16 +29,13 @@ class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
                 names = attributes_used_in(path) & owned
                 if names:
                     used_by[module] = sorted(names)
-        kept = used_by.keys() == self._owner_names()  # else the list is out of date
-        return ContractCheck(kept=kept, metadata={"used_by": used_by})
-
-    def _owner_names(self) -> set[str]:
-        return {str(owner) for owner in self.owners}  # type: ignore[attr-defined]
+        owners = {str(owner) for owner in self.owners}  # type: ignore[attr-defined]
+        wrong = used_by.keys() ^ owners  # an owner that uses none: the list is out of date
+        return ContractCheck(kept=not wrong, metadata={each: used_by.get(each) for each in wrong})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
-        owners = self._owner_names()
-        for module, names in check.metadata["used_by"].items():
-            output.print_error(f"{module} uses {', '.join(names)}", bold=module not in owners)
+        for module, names in check.metadata.items():
+            output.print_error(f"{module} uses {', '.join(names or ['none of them'])}")
         output.new_line()
 
 

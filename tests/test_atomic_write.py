@@ -3,22 +3,18 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from scrapy_rep.atomic_write import write_atomically
 
 
-def test_a_replacement_that_fails_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "report.json"
     write_atomically(path, b"old")
-
-    def fail(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr("os.fsync", Mock(side_effect=full))
     with pytest.raises(OSError, match="No space left"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
@@ -35,11 +31,8 @@ def test_permissions_and_links_stay(tmp_path: Path, mode: int) -> None:
     write_atomically(link, b"new")
     assert (link.is_symlink(), path.read_bytes()) == (True, b"new")
     after = path.stat()
-    assert (after.st_mode, after.st_uid, after.st_gid) == (
-        before.st_mode,
-        before.st_uid,
-        before.st_gid,
-    )
+    for name in ("st_mode", "st_uid", "st_gid"):
+        assert getattr(after, name) == getattr(before, name)
     assert after.st_ino != before.st_ino  # a reader of the old file still has all of it
 
 

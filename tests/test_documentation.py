@@ -22,9 +22,7 @@ if hasattr(signals, "robots_parsed"):  # Scrapy 2.18, to which the pages refer
     PAGES += sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
-MODULES = sorted(
-    module.name for module in pkgutil.walk_packages(scrapy_rep.__path__, f"{scrapy_rep.__name__}.")
-)
+MODULES = sorted(each.name for each in pkgutil.walk_packages(scrapy_rep.__path__, "scrapy_rep."))
 
 
 @pytest.mark.parametrize("name", [scrapy_rep.__name__, *MODULES])

@@ -3,49 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.crawl.conftest import scrapy
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = ROOT / "example_project"
-TIMEOUT = 300
-"""Seconds for a process. Each takes a few on a machine that is not busy."""
 
-pytestmark = pytest.mark.skipif(
-    sys.platform != "linux", reason="the example web needs all of 127.0.0.0/8"
-)
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs all of 127.0.0.0/8")
 
 
-def environment() -> dict[str, str]:
-    """The environment for a process that imports the package of this checkout."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+def crawl(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return scrapy("crawl", *arguments, cwd=PROJECT)
 
 
-def scrapy(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=PROJECT,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-
-
-@pytest.fixture(scope="module")
-def demo() -> subprocess.CompletedProcess[str]:
-    return scrapy("crawl", "demo")
-
-
-def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
+def test_demo_prints_what_the_readme_shows() -> None:
+    demo = crawl("demo")
     assert demo.returncode == 0, demo.stderr
     *lines, summary, files, heading, report = demo.stdout.splitlines()
     assert lines[0] == "The crawl of 13 small sites takes about 4 seconds."
@@ -56,9 +35,8 @@ def test_demo_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
     assert all("is unreachable" in line for line in demo.stderr.splitlines())
     assert len(demo.stderr.splitlines()) == 2, "the first lines announce two warnings"
     assert all(len(line) <= 80 for line in [*lines, summary, files, heading])
-
-
-def test_the_readme_shows_what_demo_prints(demo: subprocess.CompletedProcess[str]) -> None:
+    (gap,) = re.findall(r"at least (\S+) s apart", demo.stdout)
+    assert float(gap) > 0.4
     page = (PROJECT / "README.md").read_text("utf-8")
     shown = "".join(re.findall(r"^```text\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[:2])
     ports = re.compile(r"(http://127[.\d]+):\d+")
@@ -67,43 +45,27 @@ def test_the_readme_shows_what_demo_prints(demo: subprocess.CompletedProcess[str
         assert line in printed
 
 
-def test_demo_keeps_the_delay(demo: subprocess.CompletedProcess[str]) -> None:
-    (gap,) = re.findall(r"at least (\S+) s apart", demo.stdout)
-    assert float(gap) > 0.4
-
-
 def test_demo_fails_without_robotstxt_obey() -> None:
-    without = scrapy("crawl", "demo", "-s", "ROBOTSTXT_OBEY=False")
+    without = crawl("demo", "-s", "ROBOTSTXT_OBEY=False")
     assert without.returncode == 1
-    assert "57 URLs, 57 allowed, 0 disallowed; the server received 24 disallowed pages" in (
-        without.stdout
-    )
+    summary = "57 URLs, 57 allowed, 0 disallowed; the server received 24 disallowed pages"
+    assert summary in without.stdout
     assert re.search(r"ERROR: http://127.0.0.12:\d+/about: .*, 0 expected", without.stderr)
 
 
-@pytest.fixture
-def web() -> Iterator[str]:
-    """The web of the example; yields the origin of the site with a group for everyone."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "example.web"],
-        cwd=PROJECT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
+def test_site_lists_disallowed_urls(tmp_path: Path) -> None:
+    """The second site of the web of the example has a group for everyone."""
+    pages = tmp_path / "pages.jsonl"
+    command = [sys.executable, "-m", "example.web"]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=PROJECT, **pipes) as process:
         assert process.stdout is not None
         try:
-            origins = [process.stdout.readline().split()[0] for _ in range(13)]
-            yield origins[1]
-            process.communicate(timeout=TIMEOUT)
+            web = [process.stdout.readline().split()[0] for _ in range(13)][1]
+            site = crawl("site", "-a", f"url={web}/", "-s", "DOWNLOAD_DELAY=0", "-O", str(pages))
+            process.communicate(timeout=300)
         finally:
             process.kill()
-
-
-def test_site_lists_disallowed_urls(web: str, tmp_path: Path) -> None:
-    pages = tmp_path / "pages.jsonl"
-    url = f"url={web}/"
-    site = scrapy("crawl", "site", "-a", url, "-s", "DOWNLOAD_DELAY=0", "-O", str(pages))
     assert site.returncode == 0, site.stderr
     assert site.stdout.splitlines()[-1] == "6 URLs, 3 allowed, 3 disallowed"
     assert re.search(r"/shop/cart +dropped +.*line 8, Disallow: /shop/cart, for \*", site.stdout)

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.origin import (
-    Action,
-    Origin,
-    State,
-    UnreachablePolicy,
-)
+from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
     Cancelled,
@@ -35,6 +30,7 @@ FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /private\n")
 OTHER_FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /public\n")
 
 PATIENT = UnreachablePolicy()
+Answer = tuple[bool, Reason]
 MISSING = 404
 DOWN = Unreachable("status 503", 503, URL)
 
@@ -56,6 +52,9 @@ def missing(at: float, *, disallow: bool = False) -> Unavailable:
     return Unavailable(URL, at + DAY, MISSING, result)
 
 
+FRESH = rules(T)
+
+
 def origin_after(*history: tuple[float, FetchResult]) -> Origin:
     """An origin that has been asked for and has answered, at these times."""
     origin = Origin(KEY)
@@ -66,25 +65,15 @@ def origin_after(*history: tuple[float, FetchResult]) -> Origin:
     return origin
 
 
-def allows(
-    origin: Origin, path: str, now: float, policy: UnreachablePolicy = PATIENT
-) -> tuple[bool, Reason]:
+def allows(origin: Origin, path: str, now: float, policy: UnreachablePolicy = PATIENT) -> Answer:
     verdict = origin.verdict(KEY + path, ("testbot",), now, policy)
     return verdict.allowed, verdict.reason
 
 
 # The table
 
-
-EVENTS = [
-    Cancelled(),
-    DOWN,
-    Unreachable("status 429", 429, URL, 30),
-    NotModified(T + DAY),
-    rules(T),
-    missing(T),
-    missing(T, disallow=True),
-]
+EVENTS = [Cancelled(), DOWN, Unreachable("status 429", 429, URL, 30), NotModified(T + DAY)]
+EVENTS += [rules(T), missing(T), missing(T, disallow=True)]
 
 
 @given(
@@ -114,7 +103,7 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
                 event = DOWN  # without a copy nothing is asked conditionally
             origin.apply(event, now)
             if not isinstance(event, Cancelled):
-                body = None if origin.robots is None else b"User-agent: *\nDisallow: /private\n"
+                body = None if origin.content is None else b"User-agent: *\nDisallow: /private\n"
                 assert decode(encode(origin.to_entry(body))).body == body
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
         assert origin.next_action(now) is not Action.WAIT, "nothing is under way"
@@ -133,12 +122,12 @@ def test_rfc_a_file_holds_until_it_expires() -> None:
     assert origin.state is State.FETCHING
 
 
-def test_a_refresh_that_is_cancelled_too_late_leaves_a_stale_file() -> None:
-    origin = origin_after((T, rules(T, held=1000)))
-    origin.start_fetch(T + 950)
-    origin.apply(Cancelled(), T + 1000)
-    assert origin.state is State.STALE
-    assert origin.next_action(T + 1000) is Action.FETCH
+def refreshed(event: FetchResult, at: float = T + 0.95 * DAY, known: FetchResult = FRESH) -> Origin:
+    """An origin whose refresh began after most of a day, and ended with an event."""
+    origin = origin_after((T, known))
+    origin.start_fetch(T + 0.95 * DAY)
+    origin.apply(event, at)
+    return origin
 
 
 def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> None:
@@ -147,7 +136,7 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
     origin.start_fetch(T + 950)
     assert origin.next_action(T + 1001) is Action.WAIT
     origin.apply(rules(T + 1002, OTHER_FILE), T + 1002)
-    assert (origin.state, origin.robots) == (State.FRESH, OTHER_FILE)
+    assert (origin.state, origin.content) == (State.FRESH, OTHER_FILE)
 
 
 @pytest.mark.parametrize(
@@ -165,13 +154,11 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
     ids=["rules", "missing", "refused"],
 )
 def test_a_refresh_that_fails_leaves_a_fresh_copy_as_it_is(
-    event: FetchResult, known: FetchResult, path: str, verdict: tuple[bool, Reason]
+    event: FetchResult, known: FetchResult, path: str, verdict: Answer
 ) -> None:
-    origin = origin_after((T, known))
+    origin, at = origin_after((T, known)), T + 0.95 * DAY
     before = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
-    at = T + DAY * 0.95
-    origin.start_fetch(at)
-    origin.apply(event, at)
+    origin = refreshed(event, at, known)
     after = (origin.state, origin.status, origin.url, origin.failure, origin.expires_at)
     assert after == before
     assert origin.unreachable_since is None
@@ -181,36 +168,26 @@ def test_a_refresh_that_fails_leaves_a_fresh_copy_as_it_is(
 
 @pytest.mark.parametrize(
     ("event", "again"),
-    [(DOWN, 60), (Unreachable("status 503", 503, URL, 5), 5)],
-    ids=["interval", "Retry-After"],
+    [
+        pytest.param(DOWN, 60, id="interval"),
+        pytest.param(Unreachable("status 503", 503, URL, 5), 5, id="Retry-After"),
+        # It never outlasts the file.
+        pytest.param(Unreachable("status 503", 503, URL, DAY), 0.05 * DAY, id="until it expires"),
+    ],
 )
-def test_a_refresh_that_fails_is_tried_again_while_the_file_holds(
-    event: Unreachable, again: float
-) -> None:
-    origin = origin_after((T, rules(T)))
-    at = T + DAY * 0.95
-    origin.start_fetch(at)
-    origin.apply(event, at)
+def test_a_refresh_that_fails_is_tried_again(event: Unreachable, again: float) -> None:
+    origin, at = refreshed(event), T + 0.95 * DAY
     assert origin.next_action(at + again - 1) is Action.NONE
-    assert origin.next_action(at + again) is Action.REFRESH
+    assert origin.next_action(at + again) is (Action.REFRESH if again < 61 else Action.FETCH)
 
 
-def test_a_refresh_that_fails_never_outlasts_the_file() -> None:
-    origin = origin_after((T, rules(T)))
-    origin.start_fetch(T + DAY * 0.95)
-    origin.apply(Unreachable("status 503", 503, URL, 86_400), T + DAY * 0.95)
-    assert origin.next_action(T + DAY - 1) is Action.NONE
-    assert origin.next_action(T + DAY) is Action.FETCH
-
-
-def test_a_refresh_that_fails_late_makes_the_copy_the_last_good_one() -> None:
-    origin = origin_after((T, rules(T)))
-    origin.start_fetch(T + DAY * 0.95)
-    assert origin.next_action(T + DAY) is Action.WAIT
-    origin.apply(DOWN, T + DAY + 1)
+def test_a_refresh_that_ends_late_makes_the_copy_the_last_good_one() -> None:
+    origin = refreshed(DOWN, T + DAY + 1)
     assert (origin.state, origin.failure) == (State.UNREACHABLE, "status 503")
     assert allows(origin, "/private", T + DAY + 1) == (False, Reason.RULES)
     assert allows(origin, "/public", T + DAY + 1) == (True, Reason.RULES)
+    origin = refreshed(Cancelled(), T + DAY)
+    assert (origin.state, origin.next_action(T + DAY)) == (State.STALE, Action.FETCH)
 
 
 # What each state allows
@@ -227,7 +204,7 @@ DISALLOWED = False, Reason.UNREACHABLE
 REFUSED: History = [(T, missing(T, disallow=True))]
 GOOD_THEN_DOWN: History = [(T, rules(T)), (T + DAY, DOWN)]
 
-VERDICTS: list[tuple[str, History, str, float, tuple[bool, Reason]]] = [
+VERDICTS: list[tuple[str, History, str, float, Answer]] = [
     ("rules", [(T, rules(T))], "/private", T, DISALLOWED_BY_RULES),
     ("rules", [(T, rules(T))], "/public", T, ALLOWED_BY_RULES),
     ("unavailable", [(T, missing(T))], "/private", T, (True, Reason.UNAVAILABLE)),
@@ -249,34 +226,14 @@ VERDICTS: list[tuple[str, History, str, float, tuple[bool, Reason]]] = [
     ("29 days", failing(29), "/", T + 29.9 * DAY, DISALLOWED),
     ("30 days", failing(30), "/", T + 30 * DAY, (True, Reason.UNREACHABLE)),
 ]  # fmt: skip
+DISALLOW_ALL = ("a refusal", "unreachable", "a 404 is no copy", "a 404 removes the copy", "29 days")
 
 
 @pytest.mark.parametrize(("name", "history", "path", "now", "verdict"), VERDICTS)
-def test_rfc_verdicts(
-    name: str, history: History, path: str, now: float, verdict: tuple[bool, Reason]
-) -> None:
+def test_rfc_verdicts(name: str, history: History, path: str, now: float, verdict: Answer) -> None:
     origin = origin_after(*history)
     assert allows(origin, path, now) == verdict, name
-    assert not (verdict[0] and path == "/" and origin.disallows_all(now, PATIENT))
-
-
-@pytest.mark.parametrize(
-    ("history", "now", "policy", "expected"),
-    [
-        ([(T, DOWN)], T, PATIENT, True),
-        (REFUSED, T, PATIENT, True),
-        ([(T, missing(T))], T, PATIENT, False),
-        ([(T, rules(T))], T, PATIENT, False),
-        ([(T, Cancelled())], T, PATIENT, False),
-        (GOOD_THEN_DOWN, T + DAY, PATIENT, False),
-        ([(T, DOWN)], T, UnreachablePolicy(allow=True), False),
-        ([(T, DOWN)], T + 30 * DAY, PATIENT, False),
-    ],
-)
-def test_whether_an_origin_disallows_all(
-    history: History, now: float, policy: UnreachablePolicy, expected: bool
-) -> None:
-    assert origin_after(*history).disallows_all(now, policy) is expected
+    assert origin.disallows_all(now, PATIENT) is (name in DISALLOW_ALL)
 
 
 # While it is unreachable
@@ -291,11 +248,10 @@ def test_whether_an_origin_disallows_all(
         (UnreachablePolicy(allow=True), 0, True),
     ],
 )
-def test_the_thirty_days_are_a_setting(
-    policy: UnreachablePolicy, days: float, allowed: bool
-) -> None:
+def test_the_thirty_days_are_a_setting(policy: UnreachablePolicy, days: int, allowed: bool) -> None:
     origin = origin_after(*failing(days))
     assert allows(origin, "/", T + days * DAY, policy) == (allowed, Reason.UNREACHABLE)
+    assert origin.disallows_all(T + days * DAY, policy) is not allowed
 
 
 def test_the_thirty_days_are_for_sites_without_a_copy() -> None:
@@ -304,21 +260,25 @@ def test_the_thirty_days_are_for_sites_without_a_copy() -> None:
     assert allows(origin, "/private", T + 41 * DAY, policy) == (False, Reason.RULES)
 
 
-@pytest.mark.parametrize("answer", [rules(T + 20 * DAY), missing(T + 20 * DAY)], ids=["2xx", "4xx"])
-def test_an_answer_resets_the_thirty_days(answer: FetchResult) -> None:
-    origin = origin_after(*failing(19), (T + 20 * DAY, answer))
+@pytest.mark.parametrize(
+    ("first", "answer"),
+    [
+        ([], rules(T + 20 * DAY)),
+        ([], missing(T + 20 * DAY)),
+        ([(T - DAY, rules(T - DAY))], NotModified(T + 21 * DAY)),
+    ],
+    ids=["2xx", "4xx", "304"],
+)
+def test_an_answer_resets_the_thirty_days(first: History, answer: FetchResult) -> None:
+    origin = origin_after(*first, *failing(19), (T + 20 * DAY, answer))
+    if first:
+        assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
     assert (origin.unreachable_since, origin.failure, origin.failures) == (None, None, 0)
     origin.content = None  # so that the days matter
     origin.next_action(T + 21 * DAY)
     origin.start_fetch(T + 21 * DAY)
     origin.apply(DOWN, T + 21 * DAY)
     assert origin.unreachable_since == T + 21 * DAY
-
-
-def test_a_304_resets_the_thirty_days() -> None:
-    origin = origin_after((T, rules(T)), (T + DAY, DOWN), (T + 2 * DAY, NotModified(T + 3 * DAY)))
-    assert (origin.state, origin.status, origin.url) == (State.FRESH, 304, URL)
-    assert origin.unreachable_since is None
 
 
 def test_the_interval_between_attempts_grows() -> None:
@@ -333,11 +293,9 @@ def test_the_interval_between_attempts_grows() -> None:
 
 
 def test_an_answer_starts_the_intervals_anew() -> None:
-    origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)))
-    origin.next_action(T + 180 + DAY)
-    origin.start_fetch(T + 180 + DAY)
-    origin.apply(DOWN, T + 180 + DAY)
-    assert origin.next_action(T + 180 + DAY + 60) is Action.FETCH
+    again = T + 180 + DAY
+    origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)), (again, DOWN))
+    assert origin.next_action(again + 60) is Action.FETCH
 
 
 # Copies
@@ -346,49 +304,32 @@ def test_an_answer_starts_the_intervals_anew() -> None:
 def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     down = Unreachable("TimeoutError: it took too long", None, "https://b.example/robots.txt")
     origin = origin_after((T, rules(T, etag='"1"')), (T + DAY, down))
-    assert (origin.robots, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
+    assert (origin.content, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 
-# For people
-
-ELSEWHERE = "https://b.example/robots.txt"
-
-
-@pytest.mark.parametrize(
-    ("history", "line"),
-    [
-        ([rules(T, url=ELSEWHERE)], f"rules, from {ELSEWHERE}"),
-        ([missing(T, disallow=True)], "status 404: everything is disallowed"),
-        ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
-        ([DOWN], "unreachable: status 503"),
-        (
-            [rules(T, url=ELSEWHERE), DOWN],
-            f"rules of the last copy (status 503), from {ELSEWHERE}",
-        ),
-    ],
-)
-def test_summary(history: list[FetchResult], line: str) -> None:
-    origin = origin_after(*((T + day * DAY, event) for day, event in enumerate(history)))
-    assert origin.summary() == line
+def test_texts() -> None:
+    origin = origin_after((T, Unavailable(URL, T + DAY)))
+    assert repr(origin) == "<robots.txt of http://a.example>"
+    verdict = origin.verdict(KEY + "/a;", ("testbot",), T, PATIENT)
+    assert str(verdict) == "unavailable: too many redirects"
 
 
 def test_the_next_attempt_at_an_unreachable_origin() -> None:
-    origin = Origin("http://a.example")
-    day, policy = 86_400, UnreachablePolicy()
-    assert origin.next_attempt(0, policy) is None
+    origin, month = Origin(KEY), 31 * DAY
+    assert origin.next_attempt(0, PATIENT) is None
     origin.start_fetch(0)
-    assert origin.next_attempt(0, policy) is None
-    origin.apply(Unreachable("status 503", 503), 0)
-    assert origin.next_attempt(0, policy) == 60
-    assert origin.next_attempt(70, policy) == 0
+    assert origin.next_attempt(0, PATIENT) is None
+    origin.apply(DOWN, 0)
+    assert origin.next_attempt(0, PATIENT) == 60
+    assert origin.next_attempt(70, PATIENT) == 0
     assert origin.next_attempt(0, UnreachablePolicy(allow=True)) is None
-    assert origin.next_attempt(31 * day, policy) is None, "it is allowed by now"
+    assert origin.next_attempt(month, PATIENT) is None, "it is allowed by now"
     origin.start_fetch(70)
-    assert origin.next_attempt(71, policy) == 0
-    assert origin.next_attempt(31 * day, policy) is None, "it is allowed by now"
-    assert not origin.verdict("/a", ("*",), 71, policy)
-    origin.apply(Unreachable("status 503", 503), 72)
-    assert origin.next_attempt(72, policy) == 120
+    assert origin.next_attempt(71, PATIENT) == 0
+    assert origin.next_attempt(month, PATIENT) is None, "it is allowed by now"
+    assert not origin.verdict("/a", ("*",), 71, PATIENT)
+    origin.apply(DOWN, 72)
+    assert origin.next_attempt(72, PATIENT) == 120
     origin.set_copy(FILE, CopyInfo(URL))
-    assert origin.next_attempt(0, policy) is None, "the copy is used"
+    assert origin.next_attempt(0, PATIENT) is None, "the copy is used"

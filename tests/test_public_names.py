@@ -7,6 +7,7 @@ A change of that file is a change for users: see `docs/about/versioning.md`. To 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
@@ -65,6 +66,15 @@ def lines() -> Iterator[str]:
 
 def test_a_change_of_a_signature_is_noticed() -> None:
     assert list(lines()) == FILE.read_text("utf-8").splitlines()
+
+
+def test_the_reference_has_each_public_name() -> None:
+    page = FILE.parents[1].joinpath("docs", "reference", "api.md").read_text("utf-8")
+    documented, module = [], ""
+    for found in re.finditer(r"^\.\. (?:currentmodule:: (.*)|auto\w+:: (\w+))", page, re.MULTILINE):
+        module = found[1] or module
+        documented += [f"{module}.{found[2]}"] * bool(found[2])
+    assert sorted(documented) == sorted(THINGS)
 
 
 @pytest.mark.parametrize("name", THINGS)

@@ -1,4 +1,4 @@
-"""The lists of the reference pages are those of the code."""
+"""The lists of the reference pages are those of the code, and each rule has its tests."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import click
+import pytest
 from scrapy.settings import Settings as ScrapySettings
 
-import scrapy_rep
-import scrapy_rep.testing
 from scrapy_rep import exceptions, meta_keys
-from scrapy_rep.commands.main import TOOLS
-from scrapy_rep.commands.output import EXIT_CODES, TOOL_CODES
+from scrapy_rep.commands.context import EXIT_CODES, ExitCode, exit_code_help
+from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.frontier.engine import ATTRIBUTES
+from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.settings import _SETTINGS, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -31,19 +32,15 @@ GAP = "…"
 """A part of a text that the code replaces."""
 
 
-def first_cells(page: str, title: str = "") -> list[str]:
-    """Return the code in the first cells of the tables of a page, below the heading if given."""
-    text = TEXTS[f"docs/reference/{page}"]
-    if title:
-        text = re.split(r"^## ", text.partition(f"\n## {title}\n")[2], flags=re.MULTILINE)[0]
+def section(page: str, title: str) -> str:
+    """Return the text of a page below a heading."""
+    return TEXTS[f"docs/{page}"].partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+
+
+def first_cells(text: str) -> list[str]:
+    """Return the code in the first cells of the tables of a text."""
     cells = re.findall(r"^\| ([^|]*`[^|]*) \|", text, re.MULTILINE)
     return [code for cell in cells for code in re.findall(r"`([^`]+)`", cell)]
-
-
-def first_rows(page: str, title: str) -> list[str]:
-    """Return the first cells below a heading, each of which is code."""
-    text = TEXTS[f"docs/reference/{page}"].partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
 def text_of(node: ast.expr) -> str | None:
@@ -97,10 +94,9 @@ def test_the_settings_in_examples_are_usable() -> None:
 
 def test_meta_keys() -> None:
     defined = [value for name, value in vars(meta_keys).items() if name.isupper()]
-    assert first_cells("meta.md", "Keys of scrapy-rep") == [
-        value for value in defined if value != meta_keys.CACHED_FLAG
-    ]
-    assert meta_keys.CACHED_FLAG in first_cells("meta.md", "Flags")
+    defined.remove(meta_keys.CACHED_FLAG)
+    assert first_cells(section("reference/meta.md", "Keys of scrapy-rep")) == defined
+    assert meta_keys.CACHED_FLAG in first_cells(section("reference/meta.md", "Flags"))
 
 
 # Stats
@@ -124,7 +120,8 @@ def stats_in_the_code() -> set[str]:
 
 
 def test_stats() -> None:
-    documented = {name for name in first_cells("stats.md") if name.startswith(PREFIX)}
+    cells = first_cells(TEXTS["docs/reference/stats.md"])
+    documented = {name for name in cells if name.startswith(PREFIX)}
     in_the_code = stats_in_the_code()
     assert len(in_the_code) > 30
     for name in documented:
@@ -144,54 +141,106 @@ def messages_in_the_code() -> Iterator[tuple[str, str]]:
         elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "logger":
             level, text = ("warning", texts[1:]) if name == "log" else (name, texts)
             if text and text[0] and text[0] != "%s":  # a text that another function gives
-                yield (
-                    level.replace("exception", "error"),
-                    re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0]),
-                )
+                level = level.replace("exception", "error")
+                yield level, re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0])
 
 
 def test_log_messages() -> None:
     found = list(messages_in_the_code())
     assert len(found) > 30
     for level in ("error", "warning", "info", "debug"):
-        documented = first_rows("log-messages.md", level.upper())
-        assert set(documented) == {text for one, text in found if one == level}
+        text = section("reference/log-messages.md", level.upper())
+        documented = set(re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE))
+        assert documented == {text for one, text in found if one == level}
 
 
-# Signals
-
-
-# Exceptions, exit codes, schemas, names
+# Exit codes, attributes
 
 
 def test_exit_codes() -> None:
     text = TEXTS["docs/reference/exit-codes.md"]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
-    tools = re.findall(r"^\| \[`(\w+)`\]\(.*?\) \| (.*?) ?\| (.*?) ?\|$", text, re.MULTILINE)
-    assert {name: (found, unknown) for name, found, unknown in tools} == TOOL_CODES
+    for name, *texts in re.findall(
+        r"^\| \[`(\w+)`\]\(.*?\) \| (.*?) ?\| (.*?) ?\|$", text, re.MULTILINE
+    ):
+        command = tools.get_command(click.Context(tools), name)
+        codes = dict(zip((ExitCode.FOUND, ExitCode.UNKNOWN), texts, strict=True))
+        shown = exit_code_help({**EXIT_CODES, ExitCode.OK: "none of the following", **codes})
+        assert command is not None
+        assert str(command.epilog).endswith(shown)
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }
 
 
-def test_public_names() -> None:
-    text = TEXTS["docs/reference/api.md"]
-    documented: dict[str, list[str]] = {}
-    module = ""
-    for found in re.finditer(r"^\.\. (?:currentmodule:: (.*)|auto\w+:: (\w+))", text, re.MULTILINE):
-        module = found[1] or module
-        documented.setdefault(module, []).extend([found[2]] if found[2] else [])
-    public = (scrapy_rep, scrapy_rep.stores, scrapy_rep.testing)
-    assert {module: sorted(names) for module, names in documented.items()} == {
-        module.__name__: sorted(module.__all__) for module in public
-    }
-
-
-# What the add-on changes
-
-
 def test_the_attributes_that_are_not_public() -> None:
-    text = TEXTS["docs/usage/what-changes.md"].partition("## Private attributes of Scrapy")[2]
-    rows = re.findall(r"^\| `([\w.]+)`", text.partition("\n## ")[0], re.MULTILINE)
-    assert rows == list(ATTRIBUTES)
+    text = section("usage/what-changes.md", "Private attributes of Scrapy")
+    assert re.findall(r"^\| `([\w.]+)`", text, re.MULTILINE) == list(ATTRIBUTES)
+
+
+# Lint
+
+INCLUDED = "scrapy_rep/commands/lint_codes.md"
+LINT = TEXTS["docs/reference/lint.md"] + (ROOT / INCLUDED).read_text("utf-8")
+SECTIONS = dict(re.findall(r"^### (.*)\n\n((?:(?!^##)[\s\S])*)", LINT, re.MULTILINE))
+SAFE, UNSAFE = " `--fix` corrects it.", " `--fix --unsafe-fixes` corrects it."
+
+
+def test_there_is_a_section_for_each_code_and_no_other() -> None:
+    assert f"{{include}} ../../{INCLUDED}\n" in LINT
+    assert [*SECTIONS] == [f"{code} {code.short_name}" for code in Code]
+
+
+def codes_in(body: bytes) -> set[Code]:
+    return {finding.code for finding in lint(body, crawlers={"gptbot": "GPTBot"})}
+
+
+@pytest.mark.parametrize("code", Code)
+def test_a_section_has_the_severity_and_two_examples(code: Code) -> None:
+    text = SECTIONS[f"{code} {code.short_name}"]
+    first = text.partition("\n")[0]
+    assert first in {f"{str(code.severity).capitalize()}.{fixes}" for fixes in ("", SAFE, UNSAFE)}
+    blocks = re.findall(r"^```(text|python)\n([\s\S]*?)\n```$", text, re.MULTILINE)
+    # As Python where text cannot show it.
+    before, after = (body.encode() if kind == "text" else eval(body) for kind, body in blocks)
+    assert code in codes_in(before)
+    assert code not in codes_in(after)
+    assert not [one for one in lint(after) if one.severity == "error"]
+    assert len(lint(after)) <= 1
+    is_safe, is_unsafe = SAFE in text, UNSAFE in text
+    assert fix(before, [str(code)]) == (after if is_safe else before)
+    assert fix(before, [str(code)], unsafe=True) == (after if is_safe or is_unsafe else before)
+
+
+# The conformance page, and the page that names the tests of each rule
+
+
+def rules(text: str) -> list[tuple[str, str, str]]:
+    """Return the heading and the cells of each row of the tables of rules."""
+    found = []
+    for heading, body in re.findall(r"^(#+ .*)\n((?:(?!#).*\n)*)", text, re.MULTILINE):
+        for table in re.findall(r"^\| Rule \|.*\n\|[-|]*\n((?:\|.*\n)*)", body, re.MULTILINE):
+            rows = re.findall(r"^\| *(.*?) *\| *(.*?) *\|", table, re.MULTILINE)
+            found += [(heading, *row) for row in rows]
+    return found
+
+
+TESTS = rules((ROOT / "tests" / "rules.md").read_text("utf-8"))
+
+
+def test_both_pages_have_the_same_rules_in_the_same_order() -> None:
+    assert len(TESTS) > 60
+    page = rules(TEXTS["docs/about/conformance.md"])
+    assert [row[:2] for row in TESTS] == [row[:2] for row in page]
+
+
+def test_every_rule_has_a_test_that_exists() -> None:
+    existing = set()
+    for path in ROOT.glob("tests/**/test_*.py"):
+        names = re.findall(r"^ *(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+        existing |= {path.relative_to(ROOT).as_posix(), *names}
+    for _, rule, tests in TESTS:
+        named = set(re.findall(r"`([^`]+)`", tests))
+        assert named, rule
+        assert named <= existing, rule

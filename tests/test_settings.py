@@ -11,7 +11,11 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.settings import _SETTINGS, Settings, changed_settings
 
-DEFAULTS = {setting.name: setting.default for setting in _SETTINGS.values()}
+DEFAULTS = {
+    setting.name: setting.default
+    for setting in _SETTINGS.values()
+    if setting.name.startswith("REP_")
+}
 
 
 def read(spider: Spider | None = None, **values: Any) -> Settings:
@@ -25,13 +29,13 @@ def test_defaults_are_what_the_reference_says() -> None:
 @pytest.mark.parametrize(
     ("values", "field", "expected"),
     [
-        ({"REP_STRICT": True}, "strict", True),
-        ({"REP_STRICT": "True"}, "strict", True),  # as on a command line
-        ({"REP_STRICT": None}, "strict", False),  # Scrapy's way of saying: not set
+        ({"REP_TDMREP": True}, "tdmrep", True),
+        ({"REP_TDMREP": "True"}, "tdmrep", True),  # as on a command line
+        ({"REP_TDMREP": None}, "tdmrep", False),  # Scrapy's way of saying: not set
         ({"REP_TIMEOUT": "2.5"}, "timeout", 2.5),
         ({"REP_RETRY_TIMES": "0"}, "retry_times", 0),
         ({"REP_DISALLOW_STATUSES": "401, 403"}, "disallow_statuses", {401, 403}),
-        ({"REP_UNREACHABLE_STATUSES": []}, "unreachable_statuses", set()),
+        ({"REP_DISALLOW_STATUSES": []}, "disallow_statuses", set()),
         ({"REP_5XX_AS_404": ["Example.COM.", "b.example"]}, "server_error_hosts",
          {"example.com", "b.example"}),
         ({"REP_5XX_AS_404": ["::1", "[2001:DB8::0:1]", "münchen.example", "10.0.0.1"]},
@@ -74,6 +78,8 @@ ARCHIVE = (
     "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are "
     "replaced and %% stands for %"
 )
+NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
+NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 SLOTS = "a dict of dicts, with integers as concurrency"
 
@@ -81,7 +87,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
 @pytest.mark.parametrize(
     ("name", "value", "may_be"),
     [
-        ("REP_STRICT", "maybe", "True or False"),
+        ("REP_TDMREP", "maybe", "True or False"),
         ("REP_TIMEOUT", 0, "a number of seconds above 0"),
         ("REP_TIMEOUT", float("nan"), "a number of seconds above 0"),
         ("REP_RETRY_TIMES", -1, "a whole number, 0 or more"),
@@ -89,28 +95,10 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_CACHE_SIZE", 0, "a whole number, 1 or more"),
         ("REP_UNREACHABLE_DAYS", "inf", "a number of days, 0 or more"),
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
-        ("REP_UNREACHABLE_STATUSES", ["no"], "a list of statuses from 400 to 499"),
-        *(
-            ("REP_ARCHIVE", value, ARCHIVE)
-            for value in (
-                1,
-                "a.warc",
-                "%(nam)s.warc.gz",
-                "100%.warc.gz",
-                "a\0.warc.gz",
-            )
-        ),
-        *(
-            ("REP_5XX_AS_404", value, HOSTS)
-            for value in (
-                1,
-                ["a.example", "b.example:8080"],
-                ["[::1]:80"],
-                ["http://b.example"],
-                ["*.b.example"],
-                ["b%2e.example"],
-            )
-        ),
+        ("REP_DISALLOW_STATUSES", ["no"], "a list of statuses from 400 to 499"),
+        *(("REP_ARCHIVE", path, ARCHIVE) for path in NO_ARCHIVES),
+        *(("REP_5XX_AS_404", ["a.example", host], HOSTS) for host in NO_HOSTS),
+        ("REP_5XX_AS_404", 1, HOSTS),
         ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
         ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
@@ -120,16 +108,14 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
         ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),
         ("ROBOTSTXT_USER_AGENT", 7, "a product token, a list of them, or a User-Agent header"),
-        ("CONCURRENT_REQUESTS", "abc", "a whole number"),
+        ("CONCURRENT_REQUESTS", "abc", "a whole number, 0 or more"),
         ("HTTPCACHE_IGNORE_MISSING", "maybe", "True or False"),
         ("ZYTE_API_TRANSPARENT_MODE", "x", "True or False"),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
     ],
 )
-def test_an_unusable_value_is_named_with_the_values_that_are_allowed(
-    name: str, value: Any, may_be: str
-) -> None:
+def test_an_unusable_value_is_named_with_what_it_may_be(name: str, value: Any, may_be: str) -> None:
     with pytest.raises(SettingError) as error:
         read(**{name: value})
     assert str(error.value) == f"{name} is {value!r}: it must be {may_be}"
@@ -170,14 +156,14 @@ def test_changed_settings_are_listed_without_passwords() -> None:
         "REP_STORE": "redis://:Zk9@h/0",
         "REP_TIMEOUT": "30",  # the default, as text
         "REP_NOINDEX": "drop",
-        "REP_STRICT": "1",
+        "REP_TDMREP": "1",
         "REP_REPORT": "a.json",
         "REP_DISALLOW_STATUSES": "403,401",
     }
     assert changed_settings(Settings.read(ScrapySettings(settings))) == {
         "REP_NOINDEX": "drop",
         "REP_STORE": "redis://:***@h/0",
-        "REP_STRICT": True,
+        "REP_TDMREP": True,
         "REP_REPORT": ["a.json"],
         "REP_DISALLOW_STATUSES": [401, 403],
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import subprocess
 import sys
@@ -10,15 +9,15 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from testing.redis_server import RedisServer
+from testing.faults import answer_when, silence
+from testing.redis_server import RedisServer, wait_until
 from testing.web import Page, Web, text
+from tests.crawl.conftest import PRIVATE, in_turn, numbers
 
 ROOT = Path(__file__).resolve().parents[1]
-PRIVATE = "User-agent: *\nDisallow: /private\n"
 TIMEOUT = 300
 """Seconds after which a process hangs. Each takes a few on a machine that is not busy."""
 
@@ -56,6 +55,14 @@ def workers(
             process.communicate()
 
 
+def output_of(process: subprocess.Popen[str]) -> str:
+    """Return what a process has written when it has ended, without an error."""
+    output, errors = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0, errors
+    assert "] ERROR: " not in errors
+    return output
+
+
 def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
     late = Page(PRIVATE, delay=0.05)
     sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 21)]
@@ -65,59 +72,65 @@ def test_workers_fetch_each_robots_txt_once(web: Web, store: str) -> None:
         asked.append([store, *(url for site in sites for url in site.urls(*paths))])
     with workers(*asked) as running:
         for process in running:
-            _, errors = process.communicate(timeout=TIMEOUT)
-            assert process.returncode == 0, errors
+            output_of(process)
         assert [site.robots_fetches for site in sites] == [1] * 20
     assert all(site.page_paths == ["/0", "/1", "/2"] for site in sites)
-
-
-class Held:
-    """A robots.txt. The answer to the first request for it is held back until the test releases it.
-
-    The first answer differs from the later ones: it disallows all URLs.
-    """
-
-    def __init__(self, web: Web) -> None:
-        self.site = web.site(self._answer)
-        self.is_asked = threading.Event()
-        self.is_released = threading.Event()
-
-    async def _answer(self, _: Any, __: Any, writer: asyncio.StreamWriter) -> None:
-        is_first = not self.is_asked.is_set()
-        self.is_asked.set()
-        while is_first and not self.is_released.is_set():  # noqa: ASYNC110 - of another thread
-            await asyncio.sleep(0.02)
-        page = text("User-agent: *\nDisallow: /\n" if is_first else PRIVATE, Connection="close")
-        writer.write(page.octets())
-        await writer.drain()
 
 
 @pytest.mark.parametrize("store", ["sqlite"], indirect=True)
 def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: str) -> None:
     """One worker is killed and one is stopped, each during a fetch. A third replaces both.
 
-    The stopped worker goes on later. The answer that it then gets does not reach the store.
+    The stopped worker goes on later. The answer that it then gets, which disallows all URLs, does
+    not reach the store.
     """
-    killed, stopped = Held(web), Held(web)
+    released = threading.Event()
+    late = answer_when(released.is_set, text("User-agent: *\nDisallow: /\n"))
+    sites = killed, stopped = [web.site(in_turn(late, then=text(PRIVATE))) for _ in range(2)]
     options = [store, "CLAIM_SECONDS=5"]
-    with workers([*options, killed.site.url("/first")], [*options, stopped.site.url("/first")]) as (
-        one,
-        other,
-    ):
-        assert killed.is_asked.wait(TIMEOUT)
-        assert stopped.is_asked.wait(TIMEOUT)
-        both = [killed.site.url("/third"), stopped.site.url("/third")]
-        with workers([*options, *both]) as (third,):
+    first = [[*options, site.url("/first")] for site in sites]
+    with workers(*first) as (one, other):
+        wait_until(lambda: killed.received and stopped.received, "both fetches", TIMEOUT)
+        with workers([*options, *(site.url("/third") for site in sites)]) as (third,):
             one.kill()
             other.send_signal(signal.SIGSTOP)
-            _, errors = third.communicate(timeout=TIMEOUT)
-            assert third.returncode == 0, errors
-        stopped.is_released.set()
+            output_of(third)
+        released.set()
         other.send_signal(signal.SIGCONT)
-        _, errors = other.communicate(timeout=TIMEOUT)
-        assert other.returncode == 0, errors
-    with workers([*options, killed.site.url("/last"), stopped.site.url("/last")]) as (last,):
-        _, errors = last.communicate(timeout=TIMEOUT)
-        assert last.returncode == 0, errors
-    for held in (killed, stopped):
-        assert held.site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
+        output_of(other)
+    with workers([*options, *(site.url("/last") for site in sites)]) as (last,):
+        output_of(last)
+    for site in sites:
+        assert site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
+
+
+# A crawl with JOBDIR that is killed (``kill -9``)
+
+KILLED_AT = 4
+"""The number of the page that gets no answer, in the run that is killed."""
+
+
+def run(*arguments: str) -> None:
+    with workers(arguments) as (process,):
+        output_of(process)
+
+
+def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(web: Web, tmp_path: Path) -> None:
+    """Scrapy writes the state of a queue when a crawl stops."""
+    sites = [web.site(PRIVATE, host=f"127.0.5.{number}") for number in (1, 2)]
+
+    def received() -> int:
+        return sum(len(site.page_paths) for site in sites)
+
+    common = ["", f"JOBDIR={tmp_path}", "CONCURRENT_REQUESTS=1"]
+    asked = [url for site in sites for url in site.urls(*numbers(12))]
+    run(*common, "CLOSESPIDER_PAGECOUNT=5", *asked)
+    pages = in_turn(*[Page()] * (KILLED_AT - 1), silence)
+    before = received()
+    for site in sites:
+        site.pages["*"] = pages
+    with workers(common):
+        wait_until(lambda: received() == before + KILLED_AT, "the page", TIMEOUT)
+    run(*common)
+    assert {site.url(path) for site in sites for path in site.page_paths} == set(asked)
+    assert received() == len(asked) + KILLED_AT, "what it was given before is requested again"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
+from ..fetch.fetcher import status_policy
 from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import (
     AccessResult,
@@ -30,31 +31,28 @@ from ..protocol.printable import printable
 from ..protocol.records import describe
 from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, tool
+from ..settings import turns_obeying_off
+from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
-from .output import CommandError, ExitCode, exit_code, json_line, reading
 from .sources import (
     FORMATS,
     FORMS,
     Policy,
     Target,
+    access_of,
     archive_reader,
-    is_file,
+    fetch_policies,
     moment,
-    of_origin,
     read_policies,
     site_of,
     time_text,
     urls_from,
-    with_http,
 )
-from .texts import MAX_CELL, STYLES, WORDS, table
+from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from ..reports.archive import ArchivedRobotsTxt, ArchiveProblem
+    from ..reports.archive import ArchivedRobotsTxt
     from .session import Session
 
 FIRST_BATCH, MAX_BATCH = 64, 8192
@@ -106,6 +104,8 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
         "what a crawl of these URLs drops, and how long it takes",
     ),
     ("check --from items.jsonl --only disallowed,refused", "items whose page is now off limits"),
+    found="a URL is disallowed, or listed by --only",
+    unknown="a site does not answer, or an argument is not a URL",
     records=(Check, Plan),
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")
@@ -173,29 +173,29 @@ def check_tool(
     if source is None and (from_format or url_field):
         raise CommandError("--from-format and --url-field belong to a file with URLs")
     for name in urls:
-        if is_file(name) and not name.startswith("/") and Path(name).is_file():
+        if not name.startswith("/") and Path(name).is_file():
             raise CommandError(
                 f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
             )
     given: Iterator[str] = iter(urls)
     if source is not None:
         given = chain(given, urls_from(source, form=from_format, field=url_field))
-    from ..settings import turns_obeying_off  # it imports Scrapy
-
     if turns_obeying_off(context.scrapy_settings):
-        context.output.warn(
+        context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
         )
     named = agents_of(agents, context, outside=ANY_CRAWLER)
     if plan and len(named) > 1:
         raise CommandError("--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
-    explains = source is None and not plan and not only
-    explains = explains and (context.output.as_json or len(urls) * len(named) == 1)
+    explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
-    return checker.run(None) if file or archives else context.run(checker.run)
+    if file or archives:
+        return checker.run(None)
+    with context.session() as session:
+        return checker.run(session)
 
 
 @dataclass
@@ -215,13 +215,13 @@ class _Checker:
     unknown: int = 0
     """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
     these URLs have a verdict, because a crawl drops them."""
-    policies: dict[str, Policy] = field(default_factory=dict)
+    policies: dict[str | None, Policy] = field(default_factory=dict)
     since: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
         """Check all URLs."""
-        output = self.context.output
+        output = self.context
         try:
             for targets in self._batches(session):
                 batch = [self._answer(*each) for each in product(targets, self.agents)]
@@ -231,8 +231,7 @@ class _Checker:
                 elif self.plans is not None:
                     self._plan(self.plans, batch)
                 else:
-                    output.write("".join(self._lines(batch)))
-                    output.flush()
+                    output.write("".join(self._lines(batch)), flush=True)
         finally:
             if self.plans and output.as_json:
                 output.write("".join(map(json_line, self.plans.values())))
@@ -268,42 +267,35 @@ class _Checker:
             size = min(2 * size, MAX_BATCH)
 
     def _fetch(self, targets: list[Target], session: Session) -> None:
-        known = self.policies
-        origins = dict.fromkeys(target.origin for target in targets if target.origin)
-        missing = [origin for origin in origins if origin not in known]
-        found = known | session.policies(missing)
-        targets[:] = with_http(targets, found, session, self.context)
+        known = set(self.policies)
+        targets[:] = fetch_policies(targets, self.policies, session, self.context)
         # Those of the last batch. The session keeps more of them.
-        used = dict.fromkeys(target.origin for target in targets if target.origin)
-        self.policies = {str(origin): found[str(origin)] for origin in used}
+        used = {target.origin for target in targets}
+        self.policies = {key: policy for key, policy in self.policies.items() if key in used}
         for origin, policy in self.policies.items():
             if policy.access.is_unreachable and origin not in known:
                 self.unknown += 1
-                self.context.output.note(policy.access.problem, "unreachable robots.txt files")
+                self.context.note(policy.access.problem, "unreachable robots.txt files")
 
     def _replay(self, targets: list[Target]) -> None:
         """Read policies in the archives, and note since when pages may not be fetched or used."""
         self.policies, self.since = {}, {}
         wanted = defaultdict(list)
         for target in targets:
-            wanted[target.origin or ""].append(target)
-        known: dict[str, Origin] = {}
+            if target.origin:
+                wanted[target.origin].append(target)
+        origins = {key: Origin(key) for key in wanted}
         files = [self._responses(path, wanted) for path in self.archives]
         for found in merge(*files, key=lambda each: each.time):
-            if found.origin not in known:
-                known[found.origin] = Origin(found.origin)
-            origin = known[found.origin]
+            origin = origins[found.origin]
             event = _event(found, origin, self.context)
             if event is None:
                 continue
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
-            policy = of_origin(origin, partial(_verdict_at, origin, found.time))
-            before = self.policies.get(origin.key)
+            verdict = partial(_verdict_at, origin, found.time)
+            policy = Policy(origin.key, origin.content, verdict, access_of(origin))
             self.policies[origin.key] = policy
-            state = policy.robots, policy.access.state
-            if before is not None and state == (before.robots, before.access.state):
-                continue
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(policy, target.url))
                 if self._is_found(record, policy, agent):
@@ -314,9 +306,9 @@ class _Checker:
     def _responses(self, path: str, origins: Container[str]) -> Iterator[ArchivedRobotsTxt]:
         """Yield the responses of some origins in an archive."""
 
-        def report(problem: ArchiveProblem) -> None:
+        def report(problem: str) -> None:
             self.unknown += 1
-            self.context.output.warn(str(problem), "parts of archives that cannot be read")
+            self.context.warn(problem, "parts of archives that cannot be read")
 
         with reading(path):
             yield from archive_reader().read(path, report, origins=origins)
@@ -349,7 +341,7 @@ class _Checker:
             plan.seconds = max(plan.allowed - 1, 0) * plan.delay
 
     def _answer(self, target: Target, agent: Agent) -> _Answer:
-        policy = self.file or self.policies.get(target.origin or "")
+        policy = self.file or self.policies.get(target.origin)
         verdict = None
         if target.is_valid and policy is not None:
             try:
@@ -366,7 +358,7 @@ class _Checker:
 
     def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
         """Yield a line for each URL and crawler: a brief record, or text."""
-        output, has_names = self.context.output, len(self.agents) > 1
+        output, has_names = self.context, len(self.agents) > 1
         words = {key: output.styled(f"{text:<10}", STYLES[key]) for key, text in WORDS.items()}
         refused = output.styled(f"{REFUSED:<10}", "yellow")
         for target, agent, policy, verdict in batch:
@@ -391,8 +383,6 @@ def _verdict_at(origin: Origin, at: float, url: str, tokens: tuple[str, ...]) ->
 
 def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchResult | None:
     """Return what an archived response means; None if it changes nothing, such as a redirect."""
-    from ..fetch.fetcher import status_policy  # it imports Twisted
-
     statuses = status_policy(context.settings, origin)
     result = access_result(found.status, statuses, conditional=found.sha256 is not None)
     if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):
@@ -400,7 +390,7 @@ def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchR
     if result is AccessResult.SUCCESSFUL and found.body is not None:
         result = other_page(found.body) or result
         if result is AccessResult.SUCCESSFUL:
-            content = origin.resource.parse(found.body, strict=False, url=found.url)
+            content = origin.resource.parse(found.body, url=found.url)
             return Rules(content, found.status, CopyInfo(found.url), found.time)
     if result.is_unavailable:
         return Unavailable(found.url, found.time, found.status, result)
@@ -417,7 +407,7 @@ def _why(record: Check) -> str:
     return "; ".join(parts)
 
 
-def _listing(plans: Collection[Plan]) -> Iterator[RenderableType]:
+def _listing(plans: Collection[Plan]) -> Renderables:
     """Yield the table of a plan, the slowest hosts first."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
     for plan in sorted(plans, key=lambda each: (-each.seconds, -each.allowed))[:MAX_HOSTS]:

@@ -1,4 +1,8 @@
-"""What every tool has in common: its options, the settings, the output, the files."""
+"""What every tool has in common: options, settings, files, output, errors and exit codes.
+
+rich is imported when something is printed, and Scrapy's engine when something is fetched: `--help`
+needs neither.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,10 @@ import functools
 import json
 import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from enum import IntEnum
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,9 +22,10 @@ import click
 import msgspec
 
 from ..protocol.lines import SIZE_LIMIT
-from .output import EXIT_CODES, TOOL_CODES, CommandError, ExitCode, Output, reading
+from ..protocol.printable import printable
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
     from scrapy.settings import Settings as ScrapySettings
 
     from .session import Session
@@ -30,22 +38,78 @@ STANDARD_INPUT = "-"
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
 
+MAX_REMARK = 500
+"""Characters of a remark that are shown."""
+
+MAX_REPEATED = 3
+"""Remarks of one kind that are shown. The rest are counted."""
+
+MIN_WIDTH = 40
+"""Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
+
+
+class ExitCode(IntEnum):
+    """The exit codes. If several apply, ``UNKNOWN`` takes precedence over ``FOUND``."""
+
+    OK = 0
+    FOUND = 1
+    USAGE = 2
+    UNKNOWN = 3
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+EXIT_CODES = {
+    ExitCode.OK: "all URLs are allowed, or nothing was found",
+    ExitCode.FOUND: "at least one URL is disallowed, or something was found",
+    ExitCode.USAGE: "an argument, a file or a setting is wrong",
+    ExitCode.UNKNOWN: "at least one answer is not known",
+    ExitCode.INTERRUPTED: "Ctrl-C",
+    ExitCode.BROKEN_PIPE: "the reader of the output has ended",
+}
+
+
+def exit_code(answers: Collection[bool | None]) -> ExitCode:
+    """Return the exit code for some answers. None: it is not known."""
+    if None in answers:
+        return ExitCode.UNKNOWN
+    return ExitCode.FOUND if False in answers else ExitCode.OK
+
+
+class CommandError(click.ClickException):
+    """Ends a tool with one line on standard error and an exit code.
+
+    The message may quote text of a site or a file: it is escaped and cut where it is shown.
+    """
+
+    exit_code = ExitCode.USAGE
+
+
+class NoAnswerError(CommandError):
+    """Ends a tool that cannot find an answer, although its arguments are right."""
+
+    exit_code = ExitCode.UNKNOWN
+
 
 class Context:
-    """The surroundings of one run of a tool."""
+    """The settings, the input and the output of one run of a tool."""
 
     def __init__(
-        self,
-        project: ScrapySettings | None = None,
-        *,
-        as_json: bool = False,
-        given: Sequence[str] = (),
+        self, project: ScrapySettings | None, *, as_json: bool, given: Sequence[str]
     ) -> None:
+        from scrapy.utils.project import get_project_settings
+
         from ..exceptions import SettingError
         from ..settings import Settings, unknown_names
 
-        self.output = Output(as_json=as_json)
-        self.scrapy_settings = _project_settings() if project is None else project
+        self.as_json = as_json
+        """Whether the output is JSON Lines."""
+        self._repeated: Counter[str] = Counter()
+        try:
+            self.scrapy_settings = get_project_settings() if project is None else project
+        except Exception as error:  # of the project's own code
+            text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
+            raise CommandError(text) from None
         for each in given:
             name, equals, value = each.partition("=")
             if not (name and equals):
@@ -60,7 +124,7 @@ class Context:
             raise CommandError(str(error)) from None
         for name, similar in unknown_names(self.scrapy_settings):
             hint = f" Do you mean {similar}?" if similar else ""
-            self.output.warn(f"the setting {name} does not exist and is ignored.{hint}")
+            self.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
     def read_file(self, name: str) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
@@ -69,126 +133,212 @@ class Context:
         with reading(name), Path(name).open("rb") as file:
             return file.read(MAX_BODY)
 
-    def run(self, work: Callable[[Session], T], *, reads_tdm_files: bool = False) -> T:
-        """Start Scrapy, and return the result of ``work``, which gets a session."""
-        from .session import opened  # only what needs the network starts Scrapy
+    def session(self, *, reads_tdm_files: bool = False) -> AbstractContextManager[Session]:
+        """Start Scrapy, and return a session that ends it.
+
+        With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
+        """
+        from . import session  # only what needs the network starts Scrapy
 
         settings = self.scrapy_settings.copy()
-        if not reads_tdm_files:  # they are fetched together with the robots.txt
+        if not reads_tdm_files:
             settings.set("REP_TDMREP", False, priority="cmdline")
-        with opened(settings) as session:
-            return work(session)
+        return session.opened(settings)
+
+    # Output
+
+    @functools.cached_property
+    def _console(self) -> Console:
+        """Standard output with colors and the width of the terminal."""
+        from rich.console import Console
+
+        class Raising(Console):
+            """rich also flushes the file, and would end with exit code 1 for a broken pipe."""
+
+            def on_broken_pipe(self) -> None:
+                raise
+
+        console = Raising(file=sys.stdout, highlight=False, emoji=False, markup=False)
+        console.width = max(console.width, MIN_WIDTH)
+        return console
+
+    def show(self, record: T, listing: Callable[[T], Iterable[RenderableType]]) -> None:
+        """Write a record as JSON, or print its text."""
+        if self.as_json:
+            self.record(record)
+        else:
+            self.print(listing(record))
+
+    def print(self, renderables: Iterable[RenderableType]) -> None:
+        """Print texts and tables of rich. Plain strings are printed as they are."""
+        with writing(), self._console.capture() as capture:
+            for renderable in renderables:
+                self._console.print(renderable)
+        # Tables fill their last column with spaces.
+        self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+    def styled(self, text: str, style: str) -> str:
+        """Return a text with the escape sequences of a color, if there are colors."""
+        with writing(), self._console.capture() as capture:
+            self._console.print(text, style=style, end="", soft_wrap=True)
+        return capture.get()
+
+    def record(self, record: object) -> None:
+        """Write one record as a line of JSON, in ASCII: nothing in it acts on a terminal."""
+        self.write(json_line(record))
+
+    def write(self, text: str, *, flush: bool = False) -> None:
+        """Write text as it is. Raises BrokenPipeError if nothing reads it any more."""
+        with writing():
+            sys.stdout.write(text)
+            if flush:
+                sys.stdout.flush()
+
+    def note(self, message: str, kind: str | None = None, *, level: str = "note") -> None:
+        """Write a remark to standard error. Only the first few of a kind are written."""
+        if kind is not None:
+            self._repeated[kind] += 1
+            if self._repeated[kind] > MAX_REPEATED:
+                return
+        line = printable(" ".join(f"{level}: {message}".split()), MAX_REMARK)
+        try:
+            sys.stderr.write(f"{line}\n")
+        except BrokenPipeError:
+            raise
+        except OSError:  # such as a full disk: the answers are written all the same
+            return
+
+    def warn(self, message: str, kind: str | None = None) -> None:
+        """Write a warning to standard error. Only the first few of a kind are written."""
+        self.note(message, kind, level="warning")
+
+    def close(self) -> None:
+        """Say how many remarks were left out."""
+        for kind, number in self._repeated.items():
+            if number > MAX_REPEATED:
+                self.note(f"{number - MAX_REPEATED:,} more: {kind}")
+
+
+def json_line(record: object) -> str:
+    """Return a record as a line of JSON in ASCII."""
+    try:
+        line = msgspec.json.encode(record)
+        if line.isascii():
+            return f"{line.decode()}\n"
+    except UnicodeEncodeError:  # a lone surrogate
+        pass
+    return json.dumps(msgspec.to_builtins(record)) + "\n"
+
+
+@contextmanager
+def reading(
+    name: str, form: str = "", *wrong: type[Exception], verb: str = "read"
+) -> Iterator[None]:
+    """Raise :class:`CommandError` if a file cannot be read, or not as ``form``.
+
+    ``wrong`` are the errors that mean that it has another form. A BrokenPipeError stays as it is.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (OSError, EOFError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise CommandError(f"cannot {verb} {name}: {reason}") from None
+    except wrong as error:
+        raise CommandError(f"cannot {verb} {name} as {form}: {error}") from None
+
+
+def writing(name: str = "the output") -> AbstractContextManager[None]:
+    """Raise :class:`CommandError` if a file cannot be written, as to a full disk."""
+    return reading(name, verb="write")
+
+
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Raise :class:`CommandError` if a package is missing. ``what`` begins its message."""
+    try:
+        yield
+    except ImportError as error:
+        package = str(error.name).partition(".")[0]
+        raise CommandError(f"{what} the package {package}: pip install {package}") from None
+
+
+# How a function becomes a tool
 
 
 def tool(
     text: str,
     *examples: tuple[str, str],
+    found: str = "",
+    unknown: str = "",
     records: Sequence[type] = (),
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
+    ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
     ``records`` are the types of its JSON records.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
-        own = len(getattr(function, "__click_params__", ()))
-
         @functools.wraps(function)
         @click.pass_context
         def run(ctx: click.Context, /, **values: Any) -> int:
             form, as_json = values.pop("format", None), values.pop("json", False)
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
-            _check_streams(values.values())
-            context = Context(
-                ctx.obj,
-                as_json=as_json or form == "json",
-                given=values.pop("set"),
+            given = values.pop("set")
+            words = chain.from_iterable(
+                each if isinstance(each, tuple) else [each] for each in values.values()
             )
+            if list(words).count(STANDARD_INPUT) > 1:
+                raise click.UsageError("only one argument can be standard input")
+            context = Context(ctx.obj, as_json=as_json or form == "json", given=given)
             try:
                 return function(context, **values)
             finally:
-                context.output.close()
+                context.close()
 
-        for option in reversed(_common_options(records)):
-            option(run)
-        command = click.command(help=text, epilog=_epilog(function.__name__, examples))(run)
-        common = len(command.params) - own
-        command.params = command.params[common:] + command.params[:common]
+        lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
+        codes = {**EXIT_CODES, ExitCode.OK: "none of the following"}
+        codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
+        epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
+        command = click.command(help=text, epilog=epilog)(run)
+        command.params += _common_options(records)
         return command
 
     return decorate
 
 
-def exit_code_help(tool_name: str | None = None) -> str:
-    """Return the exit codes for help texts, of one tool or of all."""
-    texts = dict(EXIT_CODES)
-    if tool_name is not None:
-        texts[ExitCode.OK] = "none of the following"
-        texts[ExitCode.FOUND], texts[ExitCode.UNKNOWN] = TOOL_CODES[tool_name]
+def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
+    """Return the exit codes for help texts."""
     codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])
 
 
-def _common_options(records: Sequence[type]) -> list[Any]:
-    settings = click.option(
-        "-s",
-        "--set",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
-        "writes the log of Scrapy to standard error.",
-    )
-    if not records:
-        return [settings]
-
+def _common_options(records: Sequence[type]) -> list[click.Option]:
     def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
         if is_wanted:
             click.echo(json.dumps(schema(records), indent=2))
             ctx.exit()
 
-    return [
-        click.option("--format", type=click.Choice(("text", "json")), help="Default: text."),
-        click.option("--json", is_flag=True, help="JSON Lines, as --format json."),
-        settings,
-        click.option(
-            "--schema",
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=show,
-            help="Print the JSON Schema of the records, and exit.",
-        ),
-    ]
+    settings = click.Option(
+        ["-s", "--set"],
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
+        "writes the log of Scrapy to standard error.",
+    )
+    form = click.Option(["--format"], type=click.Choice(("text", "json")), help="Default: text.")
+    as_json = click.Option(["--json"], is_flag=True, help="JSON Lines, as --format json.")
+    text = "Print the JSON Schema of the records, and exit."
+    values: Any = {"is_eager": True, "expose_value": False, "callback": show, "help": text}
+    described = click.Option(["--schema"], is_flag=True, **values)
+    return [form, as_json, settings, described] if records else [settings]
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of some records."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {**dialect, **msgspec.json.schema(functools.reduce(operator.or_, records))}
-
-
-def _epilog(function: str, examples: Sequence[tuple[str, str]]) -> str:
-    lines = ["\b", "Examples:"]
-    for arguments, meaning in examples:
-        lines += [f"  scrapy-rep {arguments}", f"      {meaning}"]
-    return "\n".join(lines) + "\n\n" + exit_code_help(function.removesuffix("_tool"))
-
-
-def _check_streams(values: Iterable[Any]) -> None:
-    """Refuse to read standard input as two things."""
-    given = chain.from_iterable(each if isinstance(each, tuple) else [each] for each in values)
-    if list(given).count(STANDARD_INPUT) > 1:
-        raise click.UsageError("only one argument can be standard input")
-
-
-def _project_settings() -> ScrapySettings:
-    from scrapy.utils.project import get_project_settings
-
-    try:
-        return get_project_settings()
-    except Exception as error:  # of the project's own code
-        raise CommandError(
-            f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
-        ) from None

@@ -6,9 +6,9 @@ spelling make no difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import click
 from msgspec import Struct
@@ -16,14 +16,10 @@ from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
-from .context import Context, tool
-from .output import exit_code
-from .show import Group, Show, record_of, why_no_rules
+from .context import Context, exit_code, tool
+from .show import OTHERS, Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
-from .texts import STYLES, indented, named_values, shown
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, Renderables, indented, named_values, shown
 
 MAX_LISTED = 1000
 """Statements that a record lists. It counts the rest."""
@@ -61,6 +57,8 @@ _Statements: TypeAlias = "Mapping[object, str]"
     "The order of groups and rules, comments and spelling make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
+    found="the files say different things",
+    unknown="a site is unreachable",
     records=(Diff,),
 )
 @click.argument("old", metavar="OLD")
@@ -75,10 +73,10 @@ def diff_tool(context: Context, old: str, new: str) -> int:
         if each.state in ("unreachable", "disallowed-status")
     ]
     for access in unknown:
-        context.output.note(access.problem)
+        context.note(access.problem)
     if not unknown:
         _compare(policies, record)
-    context.output.show(record, _listing)
+    context.show(record, _listing)
     return exit_code([record.same])
 
 
@@ -118,28 +116,12 @@ def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
 
 def _stated(part: Group | Show) -> _Statements:
     """Return what a group states, or what a file states outside of its groups."""
-    found: dict[object, str] = {}
-    values: dict[str, Iterable[str]]
-    if isinstance(part, Group):
-        found = {
-            (rule.allow, rule.length, rule.normalized): str(rule)
-            for rule in part.rules
-            if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
-        }
-        values = {
-            "Pace": [part.pace] if part.pace else [],
-            "Content-Signal": part.content_signal,
-            "Content-Usage": part.content_usage,
-            "License": part.licenses,
-        }
-    else:
-        values = {
-            "Sitemap": part.sitemaps,
-            "Host": [part.host] if part.host else [],
-            "Clean-param": part.clean_params,
-            "Noindex": part.noindex,
-        }
-    texts = (f"{name}: {value}" for name, each in values.items() for value in each)
+    found: dict[object, str] = {
+        (rule.allow, rule.length, rule.normalized): str(rule)
+        for rule in (part.rules if isinstance(part, Group) else ())
+        if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
+    }
+    texts = (f"{name}: {value}" for name, each in part.statements.items() for value in each)
     return found | {text: text for text in texts}
 
 
@@ -151,7 +133,7 @@ def _only(one: _Statements, other: _Statements, most: int) -> list[str]:
 # Texts
 
 
-def _listing(record: Diff) -> Iterator[RenderableType]:
+def _listing(record: Diff) -> Renderables:
     """Yield the text of a record."""
     for name, access in (("Old", record.old), ("New", record.new)):
         (_, where), *rows = access_rows(access)
@@ -164,7 +146,7 @@ def _listing(record: Diff) -> Iterator[RenderableType]:
         return
     styles = {"-": STYLES[False], "+": STYLES[True]}
     for each in record.differences:
-        named = ["all other crawlers (*)" if name == "*" else name for name in each.names]
+        named = [OTHERS if name == WILDCARD_AGENT else name for name in each.names]
         names = ", ".join(shown(named or ["all crawlers"], MAX_NAMES)).replace(", and ", " and ")
         yield Text(f"\n{names}", style="bold")
         lines = [f"- {text}" for text in each.removed] + [f"+ {text}" for text in each.added]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.matcher import matching
 from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.paths import path_of
@@ -24,12 +23,9 @@ from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
 from .sources import Access, Policy, Target, access_rows
-from .texts import STYLES, Row, listed, named_values, word
+from .texts import STYLES, Renderables, Row, listed, named_values, word
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from typing_extensions import Self
-
     from .crawlers import Agent
 
 CONTEXT_LINES = 2
@@ -77,14 +73,6 @@ class Answer(Struct, kw_only=True):
     group: str | None = None
     rule: Rule | None = None
 
-    @classmethod
-    def of(cls, verdict: Verdict | None, **values: Any) -> Self:
-        """Return a record with the answer of a verdict; None: it is not known."""
-        record = cls(**values)
-        if verdict is not None:
-            record.judge(verdict)
-        return record
-
     def judge(self, verdict: Verdict) -> None:
         """Take over the answer of a verdict."""
         rule = verdict.rule
@@ -116,8 +104,10 @@ class Check(Answer, kw_only=True, tag_field="type", tag="check"):
 
 def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
     """Return the record of one verdict without its reasons. None: it is not known."""
-    record = Check.of(verdict, url=target.url, agent=agent.name)
-    if verdict is None and not target.is_valid:
+    record = Check(url=target.url, agent=agent.name)
+    if verdict is not None:
+        record.judge(verdict)
+    elif not target.is_valid:
         record.reason = "invalid-url"
     return record
 
@@ -136,19 +126,20 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     robots, group = policy.robots, agent.group(policy.robots)
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
+    tokens = agent.tokens_in(robots)
+    if tokens is None:
+        return record
+    record.pace = describe(robots, tokens)
+    record.usage = _usage_of(robots, target.url, tokens)
+    record.licenses = robots.licenses(tokens)
     if group is not None:
         line = None if verdict.rule is None else verdict.rule.line
         if line is not None:
             record.context = _context(policy.text, line)
-        matches = robots.matches(record.url, _tokens(group))
+        matches = robots.matches(record.url, tokens)
         others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
         record.other_rules = others[:MAX_OTHER_RULES]
         record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
-    if group is not None or not agent.ignores_wildcard:
-        tokens = _tokens(group)
-        record.pace = describe(robots, tokens)
-        record.usage = _usage_of(robots, target.url, tokens)
-        record.licenses = robots.licenses(tokens)
     return record
 
 
@@ -158,14 +149,11 @@ def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> lis
     No uses stand for all of them.
     """
     robots = policy.robots
-    group = None if robots is None else agent.group(robots)
-    if robots is None or (group is None and agent.ignores_wildcard):
+    tokens = None if robots is None else agent.tokens_in(robots)
+    if robots is None or tokens is None or (usage := _usage_of(robots, url, tokens)) is None:
         return []
-    found = _usage_of(robots, url, _tokens(group))
-    if found is None:
-        return []
-    names = refused(uses or tuple(found.evaluated), found.evaluated)
-    return [_refusal(policy, robots, url, group, name) for name in names]
+    names = refused(uses or tuple(usage.evaluated), usage.evaluated)
+    return [_refusal(policy, robots, url, agent.group(robots), name) for name in names]
 
 
 def _refusal(policy: Policy, robots: RobotsTxt, url: str, group: str | None, name: str) -> str:
@@ -199,11 +187,6 @@ def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str,
     return sorted(found, key=itemgetter(0, 1))
 
 
-def _tokens(group: str | None) -> tuple[str, ...]:
-    """Return the product token of a group; empty for that of all other crawlers, and for none."""
-    return () if group in (None, WILDCARD_AGENT) else (group,)
-
-
 def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | None:
     if not robots.has_usage:
         return None
@@ -223,11 +206,7 @@ def line_text(line: bytes) -> str:
 
 
 def stated_text(values: Mapping[str, bool | str]) -> str:
-    """Return statements about use as text.
-
-    >>> stated_text({"ai-train": False, "use": "reference"})
-    'ai-train=no, use=reference'
-    """
+    """Return statements about use as text, such as ``ai-train=no, use=reference``."""
     words = {True: "yes", False: "no"}
     parts = (
         f"{key}={value if isinstance(value, str) else words[value]}"
@@ -250,8 +229,13 @@ def _context(text: bytes, line: int) -> list[str]:
 
 # Texts
 
-OTHER_REASONS = {"invalid-url": "this is not a URL", "unknown": "its robots.txt was not fetched"}
-"""The reasons that no verdict has."""
+_TEXTS = {
+    **REASONS,
+    Reason.RULES: NO_MATCH,
+    # The reasons that no verdict has.
+    "invalid-url": "this is not a URL",
+    "unknown": "its robots.txt was not fetched",
+}
 
 
 def reason_text(answer: Answer) -> str:
@@ -262,12 +246,11 @@ def reason_text(answer: Answer) -> str:
         return ", ".join(filter(None, parts))
     if answer.reason == Reason.NO_RULES and detail:
         return detail
-    text = NO_MATCH if answer.reason == Reason.RULES else REASONS.get(answer.reason)
-    text = text or OTHER_REASONS[answer.reason]
+    text = _TEXTS[answer.reason]
     return f"{text}: {detail}" if detail else text
 
 
-def explanation(record: Check) -> Iterator[RenderableType]:
+def explanation(record: Check) -> Renderables:
     """Yield the text of a record with all its reasons."""
     text = word(record.allowed)
     text.stylize("bold")

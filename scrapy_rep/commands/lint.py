@@ -21,14 +21,10 @@ from ..atomic_write import write_atomically
 from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
-from .context import STANDARD_INPUT, Context, tool
+from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, writing
 from .sources import is_file, read_policies
 from .texts import quantity
-
-EXPLANATIONS = "lint_codes.md"
-"""The file with a section for each code, in this package."""
 
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
@@ -69,6 +65,8 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     ("lint robots.txt --diff", "show what --fix would change"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
     ("lint example.com --ignore R206,R3", "the robots.txt of a site, without these findings"),
+    found="there is an error or a warning; with --diff: a correction",
+    unknown="a site does not answer",
     records=(LintFinding,),
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
@@ -79,12 +77,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     help="Report only these findings: codes, beginnings of codes, or names.",
 )
 @click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
-@click.option(
-    "--fix",
-    "fixes",
-    is_flag=True,
-    help="Make the safe corrections.",
-)
+@click.option("--fix", "fixes", is_flag=True, help="Make the safe corrections.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
 @click.option(
     "--unsafe-fixes",
@@ -105,11 +98,15 @@ def lint_tool(
 ) -> int:
     """Lint files."""
     selected, ignored = _codes(select), _codes(ignore)
-    _check_options(context, fixes=fixes, diff=diff, unsafe=unsafe)
-    if fixes:
-        for name in names:
-            if not is_file(name) or name == STANDARD_INPUT:
-                raise CommandError(f"--fix corrects files, and {name} is not a file")
+    if fixes and diff:
+        raise CommandError("--fix and --diff exclude each other")
+    if unsafe and not (fixes or diff):
+        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
+    if diff and context.as_json:
+        raise CommandError("--diff and --format json exclude each other")
+    for name in names:
+        if fixes and (not is_file(name) or name == STANDARD_INPUT):
+            raise CommandError(f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     codes = [code.code for code in chosen_codes(selected, ignored)]
     found: list[Finding] = []
@@ -125,11 +122,11 @@ def lint_tool(
         if fixed != body:
             with writing(name):
                 write_atomically(Path(name), fixed)
-            context.output.note(f"{name} is corrected")
+            context.note(f"{name} is corrected")
         findings = lint(fixed, select=selected, ignore=ignored, crawlers=crawlers)
         _write(name, fixed, findings, context, quiet=quiet)
         found += findings
-    if found and not quiet and not context.output.as_json:
+    if found and not quiet and not context.as_json:
         _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
@@ -149,30 +146,18 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     codes = codes_of(_codes(names))
     if not codes:
         rows = (f"{code}  {code.severity:7}  {code.short_name}\n" for code in Code)
-        context.output.write("".join(rows))
-    context.output.write("\n".join(f"{explanation(each)}\n" for each in Code if each in codes))
+        context.write("".join(rows))
+    explained = (_explanations()[each.code] for each in Code if each in codes)
+    context.write("\n".join(f"{each}\n" for each in explained))
     return ExitCode.OK
 
 
 @cache
 def _explanations() -> dict[str, str]:
-    text = (files(__package__) / EXPLANATIONS).read_text("utf-8")
+    """Return for each code its explanation in Markdown, which begins with the code and the name."""
+    text = (files(__package__) / "lint_codes.md").read_text("utf-8")
     sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
     return {section[:4]: section.strip() for section in sections}
-
-
-def explanation(code: Code) -> str:
-    """Return the explanation of a code in Markdown. Its first line is the code and the name."""
-    return _explanations()[code.code]
-
-
-def _check_options(context: Context, *, fixes: bool, diff: bool, unsafe: bool) -> None:
-    if fixes and diff:
-        raise CommandError("--fix and --diff exclude each other")
-    if unsafe and not (fixes or diff):
-        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
-    if diff and context.output.as_json:
-        raise CommandError("--diff and --format json exclude each other")
 
 
 def _files(names: Sequence[str]) -> list[str]:
@@ -210,75 +195,64 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
             continue
         access = policy.access
         if access.is_unreachable:
-            context.output.warn(access.problem)
+            context.warn(access.problem)
             yield name, None
         elif policy.robots is None:
-            context.output.note(f"{access.url} does not exist: status {access.status}")
+            context.note(f"{access.url} does not exist: status {access.status}")
         else:
             yield access.url, policy.text[1:] if policy.body is None else policy.body
 
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:
     """Write the difference of two texts, escaped. Return whether there is one."""
+    shown = printable(name, _MAX_NAME)
     before, after = (
         [printable(line.decode("utf-8", "replace"), _MAX_NAME) for line in Source(text).written]
         for text in (body, fixed)
     )
     if body != fixed and before == after:
-        context.output.write(f"{printable(name, _MAX_NAME)}: only its encoding changes\n")
-    shown = printable(name, _MAX_NAME)
+        context.write(f"{shown}: only its encoding changes\n")
     lines = unified_diff(before, after, shown, shown, lineterm="")
-    context.output.write("".join(f"{line}\n" for line in lines))
+    context.write("".join(f"{line}\n" for line in lines))
     return body != fixed
 
 
 def _write(
     name: str, body: bytes, findings: Sequence[Finding], context: Context, *, quiet: bool
 ) -> None:
-    output = context.output
     lines = Source(body).written if findings else []
     for finding in findings:
-        if output.as_json:
-            output.record(LintFinding.of(name, finding))
+        if context.as_json:
+            context.record(LintFinding.of(name, finding))
             continue
         style = _STYLES[finding.severity]
-        output.write(f"{to_text(name, finding, output.styled(str(finding.severity), style))}\n")
+        context.write(f"{to_text(name, finding, context.styled(str(finding.severity), style))}\n")
         if not quiet:
             line = lines[finding.line - 1] if finding.line <= len(lines) else b""
             text = line.decode("utf-8", "replace")
             shown, mark = excerpt(text, finding.column, finding.end_column)
-            output.write(f"    {shown}\n    {output.styled(mark, style)}\n")
+            context.write(f"    {shown}\n    {context.styled(mark, style)}\n")
 
 
 def _write_notes(found: Sequence[Finding], context: Context) -> None:
-    context.output.flush()
+    context.write("", flush=True)
     corrected = [finding for finding in found if finding.correction is not None]
     safe = sum(finding.is_fixable for finding in corrected)
     unsafe = len(corrected) - safe
     parts = [quantity(len(found), "finding")]
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
-    context.output.note("; ".join(parts))
+    context.note("; ".join(parts))
     codes = sorted({finding.code.code for finding in found})
-    context.output.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+    context.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
-    """Return the part of a line around a place, escaped, and a line with carets under the place.
-
-    >>> print("\\n".join(excerpt("Dissallow: /private", 1, 10)))
-    Dissallow: /private
-    ^^^^^^^^^
-    """
-    first = max(0, column - 1 - _MAX_BEFORE)
-    before, place, after = (
-        printable(part, _MAX_NAME)
-        for part in (
-            line[first : column - 1],
-            line[column - 1 : end_column - 1],
-            line[end_column - 1 :],
-        )
-    )
+    """Return the part of a line around a place, escaped, and a line with carets under the place."""
+    column, end_column = column - 1, end_column - 1
+    first = max(0, column - _MAX_BEFORE)
+    places = ((first, column), (column, end_column), (end_column, None))
+    before, place, after = (printable(line[start:end], _MAX_NAME) for start, end in places)
     before = "…" + before if first else before
     shown = before + place + after
     length = max(1, min(cell_len(place), _MAX_LINE - cell_len(before)))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections import ChainMap
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
@@ -19,16 +21,13 @@ from ..protocol.printable import printable
 try:
     import click
 
-    from .context import exit_code_help
-    from .output import CommandError, ExitCode, writing
+    from .context import ExitCode, exit_code_help, writing
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")
 except ImportError as error:  # of the extra
     name = str(error.name).partition(".")[0]
     sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")
-
-from collections.abc import Sequence
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -67,15 +66,14 @@ class Tools(click.Group):
         return [name for group in TOOLS.values() for name in group]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        for group in TOOLS.values():
-            if name in group:
-                module, text = group[name]
-                found = getattr(import_module(f"{__package__}.{module}"), f"{name}_tool")
-                found.name, found.short_help = name, text
-                self.commands[name] = found  # where Click looks for similar names
-                return found  # type: ignore[no-any-return]
-        self.commands = dict.fromkeys(self.list_commands(ctx), click.Command(None))
-        return None
+        rows = ChainMap(*TOOLS.values())
+        if name not in rows:  # Click looks for similar names in these
+            self.commands = dict.fromkeys(self.list_commands(ctx), click.Command(None))
+            return None
+        module, text = rows[name]
+        found: click.Command = getattr(import_module(f"{__package__}.{module}"), f"{name}_tool")
+        found.short_help = text
+        return found
 
     def invoke(self, ctx: click.Context) -> int:
         """Run a tool and return its exit code. Only errors of usage are raised."""
@@ -84,8 +82,6 @@ class Tools(click.Group):
             with writing():
                 sys.stdout.flush()
             return code
-        except CommandError as error:
-            return _failed(ctx.info_name, str(error), error.code)
         except KeyboardInterrupt:
             return ExitCode.INTERRUPTED
         except BrokenPipeError:
@@ -134,10 +130,11 @@ def main(
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         code: int = tools.main(given, program, standalone_mode=False, obj=settings)
-    except click.UsageError as error:
-        where = program if error.ctx is None else error.ctx.command_path
-        message = f"{error.format_message()} (see {where} --help)"
-        code = _failed(program, message, ExitCode.USAGE)
+    except click.ClickException as error:
+        message = error.format_message()
+        if isinstance(error, click.UsageError):
+            message += f" (see {program if error.ctx is None else error.ctx.command_path} --help)"
+        code = _failed(program, message, error.exit_code)
     return _flushed(code)
 
 
@@ -146,7 +143,7 @@ def console() -> NoReturn:
     sys.exit(main())
 
 
-def _failed(program: str | None, message: str, code: ExitCode) -> ExitCode:
+def _failed(program: str | None, message: str, code: int) -> int:
     """Write what was answered until then, and a line that says why the tool ends."""
     line = printable(" ".join(message.split()), MAX_MESSAGE)
     with contextlib.suppress(OSError):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ..reports.answers import Obedience, obedience
 from ..reports.reading import ReportError, read_reports
 from ..reports.records import Report
-from .context import Context, tool
-from .output import CommandError, ExitCode, writing
+from .context import CommandError, Context, ExitCode, needing, tool, writing
 from .texts import laid_out
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
+_CODES = {Obedience.DISALLOWED: ExitCode.FOUND, Obedience.NOT_KNOWN: ExitCode.UNKNOWN}
+"""``NOT_KNOWN``: the report cannot tell whether a disallowed page was requested."""
 _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
 
 
@@ -29,6 +26,8 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
     ("report reports/*.events.gz", "one report of several crawls, also of those that still run"),
     ("report reports/*.events.gz --json", "the same as JSON"),
     ("report reports/*.events.gz --html report.html", "the same as a page"),
+    found="a disallowed page was requested",
+    unknown="the report cannot tell",
     records=(Report,),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
@@ -36,33 +35,16 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
     """Show reports."""
     try:
-        report = read_reports(files, context.output.warn)
+        report = read_reports(files, context.warn)
     except ReportError as error:
         raise CommandError(str(error)) from None
-    if html is not None or not context.output.as_json:
-        try:
+    if html is not None or not context.as_json:
+        with needing("report needs"):
             from ..reports import pages
-        except ModuleNotFoundError as error:
-            raise CommandError(
-                f"report needs the package {error.name}: pip install scrapy-rep[report]"
-            ) from None
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")
-    context.output.show(report, summary)
-    return exit_code_of(report)
-
-
-def exit_code_of(report: Report) -> ExitCode:
-    """Return FOUND if a disallowed page was requested, UNKNOWN if the report cannot tell."""
-    return {
-        Obedience.DISALLOWED: ExitCode.FOUND,
-        Obedience.NOT_KNOWN: ExitCode.UNKNOWN,
-    }.get(obedience(report), ExitCode.OK)
-
-
-def summary(report: Report) -> Iterator[RenderableType]:
-    """Yield the summary of a report."""
-    from ..reports.pages import report_summary
-
-    return laid_out(report_summary(report), {"Disallowed": _STYLES[exit_code_of(report)]})
+    code = _CODES.get(obedience(report), ExitCode.OK)
+    styles = {"Disallowed": _STYLES[code]}
+    context.show(report, lambda each: laid_out(pages.report_summary(each), styles))
+    return code

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import Any
 
 import click
-import msgspec
 from msgspec import Struct
 from rich.text import Text
 
@@ -29,14 +29,10 @@ from ..protocol.records import (
 from ..protocol.usage import POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
-from .context import Context, tool
+from .context import Context, ExitCode, tool
 from .explain import Rule, stated_text
-from .output import ExitCode
 from .sources import Access, Policy, access_rows, read_policies
-from .texts import STYLES, Row, listed, named_values, shown, table
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .texts import STYLES, Renderables, listed, named_values, shown, table
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -44,6 +40,9 @@ to thousands of tokens in as many combinations."""
 
 MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
+
+OTHERS = "all other crawlers (*)"
+"""The name of the group for ``*``."""
 
 
 class RankedRule(Rule, kw_only=True):
@@ -55,30 +54,23 @@ class RankedRule(Rule, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """What applies to the crawlers with some tokens."""
+    """What applies to the crawlers with some tokens. ``statements``: the values of other records,
+    by their names. ``Pace`` has those of Crawl-delay, Request-rate and Visit-time."""
 
     tokens: list[str]
     rules: list[RankedRule] = []
     rules_left_out: int = 0
-    pace: str = ""
-    content_signal: list[str] = []
-    content_usage: list[str] = []
-    licenses: tuple[str, ...] = ()
+    statements: dict[str, list[str]] = {}
 
 
 class Show(Struct, kw_only=True, tag_field="type", tag="show"):
-    """A robots.txt. ``content_signal`` and ``licenses`` stand above its groups."""
+    """A robots.txt. ``statements`` stand outside of its groups, or above them if it has none."""
 
     version: int = 1
     origin: str | None
     robots_txt: Access
     groups: list[Group] = []
-    content_signal: list[str] = []
-    licenses: tuple[str, ...] = ()
-    sitemaps: tuple[str, ...] = ()
-    host: str | None = None
-    clean_params: tuple[str, ...] = ()
-    noindex: tuple[str, ...] = ()
+    statements: dict[str, list[str]] = {}
 
 
 @tool(
@@ -86,6 +78,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     "rules in the order in which they win, delays, sitemaps, usage and licenses.",
     ("show example.com", "the robots.txt of a site"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
+    unknown="the robots.txt is unreachable",
     records=(Show,),
 )
 @click.argument("robots", metavar="ROBOTS")
@@ -93,7 +86,7 @@ def show_tool(context: Context, robots: str) -> int:
     """Show a robots.txt."""
     (policy,) = read_policies([robots], context)
     record = record_of(policy)
-    context.output.show(record, _listing)
+    context.show(record, _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 
@@ -105,50 +98,53 @@ def record_of(policy: Policy) -> Show:
         return record
     records = Records(policy.text, strict=False)
     record.groups = _merged(policy.text, records)
-    record.content_signal = _statements_of(records.file, CONTENT_SIGNAL)
-    record.licenses = records.file.get(LICENSE)
-    record.sitemaps = robots.sitemaps
-    record.host = robots.host
-    record.clean_params = tuple(
-        f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params
+    params = [f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params]
+    record.statements = _stated(
+        {} if record.groups else _usage(records.file, records.file),
+        {"Sitemap": robots.sitemaps, "Host": [robots.host or ""], "Clean-param": params},
+        {"Noindex": robots.records("noindex")},
     )
-    record.noindex = tuple(filter(None, robots.records("noindex")))
     return record
 
 
 def _merged(text: bytes, records: Records) -> list[Group]:
     """Return the groups of a file. Crawlers for which the same lines hold are together."""
-    found: dict[tuple[object, bytes], Group] = {}
+    found: dict[object, Group] = {}
     line_of = line_numbers(text)
     left = MAX_RULES
     for token, spans in groups(text, strict=False).items():
-        group = _stated(records, token.decode("ascii"))
-        names, group.tokens = group.tokens, []
-        same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
-        same.tokens += names
-        if same is not group:
-            continue
-        written = GroupText(text, spans, strict=False)
-        ranked = rank(written.rules(), strict=False)
-        group.rules_left_out = len(ranked[left:])
-        for length, _, position, pattern in ranked[:left]:
-            rule = written.rule_at(position, line_of(position))
-            group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
-        left -= len(group.rules)
+        values = records.of(token)
+        pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
+        statements = _stated({"Pace": [pace]}, _usage(values, records.file))
+        key = tuple(spans), repr(statements)
+        group = found.get(key)
+        if group is None:
+            group = found[key] = Group(tokens=[], statements=statements)
+            written = GroupText(text, spans, strict=False)
+            ranked = rank(written.rules(), strict=False)
+            group.rules_left_out = len(ranked[left:])
+            for length, _, position, pattern in ranked[:left]:
+                rule = written.rule_at(position, line_of(position))
+                group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
+            left -= len(group.rules)
+        group.tokens.append(token.decode("ascii"))
     return list(found.values())
 
 
-def _stated(records: Records, token: str) -> Group:
-    """Return the group of a product token, without its rules."""
-    values = records.of(token.encode())
-    signals = _statements_of(values, CONTENT_SIGNAL)
-    return Group(
-        tokens=[token],
-        pace=pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME)),
-        content_signal=signals or _statements_of(records.file, CONTENT_SIGNAL),
-        content_usage=_statements_of(values, CONTENT_USAGE),
-        licenses=values.get(LICENSE) or records.file.get(LICENSE),
-    )
+def _stated(*parts: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """Return the values that are not empty, by the names of their records."""
+    found = {name: list(filter(None, values)) for part in parts for name, values in part.items()}
+    return {name: values for name, values in found.items() if values}
+
+
+def _usage(values: RecordValues, above: RecordValues) -> dict[str, Iterable[str]]:
+    """Return what is stated about use in a group, or else above the groups."""
+    return {
+        "Content-Usage": _statements_of(values, CONTENT_USAGE),
+        "Content-Signal": _statements_of(values, CONTENT_SIGNAL)
+        or _statements_of(above, CONTENT_SIGNAL),
+        "License": values.get(LICENSE) or above.get(LICENSE),
+    }
 
 
 def _statements_of(values: RecordValues, kind: Any) -> list[str]:
@@ -158,7 +154,7 @@ def _statements_of(values: RecordValues, kind: Any) -> list[str]:
     ]
 
 
-def _listing(record: Show) -> Iterator[RenderableType]:
+def _listing(record: Show) -> Renderables:
     """Yield the text of a record."""
     yield named_values(access_rows(record.robots_txt))
     yield ""
@@ -167,22 +163,12 @@ def _listing(record: Show) -> Iterator[RenderableType]:
         return
     if not record.groups:
         yield "No group: everything is allowed."
-        above = _statements(record)
-        if above:
-            yield named_values(above)
     for group in record.groups[:MAX_SHOWN]:
         yield from _group(group)
     if len(record.groups) > MAX_SHOWN:
         yield f"and {len(record.groups) - MAX_SHOWN:,} more groups"
         yield ""
-    rows = [
-        *listed("Sitemap", record.sitemaps, MAX_VALUES),
-        *listed("Host", [record.host] if record.host else [], 1),
-        *listed("Clean-param", record.clean_params, MAX_VALUES),
-        *listed("Noindex", record.noindex, MAX_VALUES),
-    ]
-    if rows:
-        yield named_values(rows)
+    yield from _statements(record)
 
 
 def why_no_rules(access: Access) -> str:
@@ -194,8 +180,12 @@ def why_no_rules(access: Access) -> str:
     return f"{text[0].upper()}{text[1:]}{failure}: {effect}."
 
 
-def _group(group: Any) -> Iterator[RenderableType]:
-    yield Text(_heading(group), style="bold")
+def _group(group: Any) -> Renderables:
+    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
+    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
+    is_everyone = group.tokens == [WILDCARD_AGENT]
+    names = [OTHERS] if is_everyone else shown(group.tokens, MAX_TOKENS)
+    yield Text(", ".join(names) + about, style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")
         made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
@@ -211,23 +201,11 @@ def _group(group: Any) -> Iterator[RenderableType]:
     left = len(group.rules[MAX_SHOWN:]) + group.rules_left_out
     if left:
         yield f"  and {left:,} more rules"
-    rows: list[Row] = [("Pace", group.pace)] if group.pace else []
-    rows += listed("Content-Usage", group.content_usage, MAX_VALUES) + _statements(group)
-    if rows:
-        yield named_values(rows)
+    yield from _statements(group)
     yield ""
 
 
-def _statements(stated: Group | Show) -> list[Row]:
-    return [
-        *listed("Content-Signal", stated.content_signal, MAX_VALUES),
-        *listed("License", stated.licenses, MAX_VALUES),
-    ]
-
-
-def _heading(group: Group) -> str:
-    if group.tokens == [WILDCARD_AGENT]:
-        return "all other crawlers (*)"
-    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
-    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
-    return ", ".join(shown(group.tokens, MAX_TOKENS)) + about
+def _statements(stated: Group | Show) -> Renderables:
+    rows = (listed(name, values, MAX_VALUES) for name, values in stated.statements.items())
+    if stated.statements:
+        yield named_values(chain.from_iterable(rows))

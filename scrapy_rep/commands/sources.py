@@ -1,10 +1,4 @@
-"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site.
-
-A robots.txt has one of these forms, and becomes a :class:`Policy`::
-
-    FILE    a file; "-" is standard input
-    SITE    https://example.com, example.com
-"""
+"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site."""
 
 from __future__ import annotations
 
@@ -14,14 +8,14 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -33,15 +27,11 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import RobotsTxt, other_page
 from ..protocol.verdict import Verdict
-from .context import STANDARD_INPUT, Context
-from .output import CommandError, reading
+from .context import STANDARD_INPUT, CommandError, Context, needing, reading
 
 if TYPE_CHECKING:
     from .session import Session
     from .texts import Row
-
-Verdicts: TypeAlias = "Callable[[str, tuple[str, ...]], Verdict]"
-"""Returns the verdict on a URL for a crawler with these product tokens."""
 
 FORMS = "a file ('-': standard input), or a site"
 """The forms of a robots.txt, for help texts."""
@@ -70,9 +60,6 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
 
     Bytes that are not UTF-8 are percent-encoded. User names and passwords are removed.
     ``in_file``: the rules are those of a file, so that a path is enough.
-
-    >>> target_of("example.com/x").url
-    'https://example.com/x'
     """
     if not given.isascii():
         given = _NOT_UTF_8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", given)
@@ -90,7 +77,7 @@ def site_of(given: str, context: Context, *, in_file: bool = False) -> Target:
     target = target_of(given, in_file=in_file)
     if target.url != target.given:
         text = f"{target.given} has no scheme: it is taken for {target.url}"
-        context.output.note(text, "URLs without a scheme")
+        context.note(text, "URLs without a scheme")
     return target
 
 
@@ -149,7 +136,8 @@ class Policy:
     """``scheme://host[:port]``; None for a file."""
     robots: RobotsTxt | None
     """The rules that apply; None if there are none, because of the status or of a failure."""
-    verdict: Verdicts
+    verdict: Callable[[str, tuple[str, ...]], Verdict]
+    """Returns the verdict on a URL for a crawler with these product tokens."""
     access: Access
     body: bytes | None = None
     """The file as it was received, if the session keeps it."""
@@ -179,18 +167,19 @@ def of_file(name: str, body: bytes) -> Policy:
     return Policy(None, robots, verdict, access, body)
 
 
-def of_origin(
-    origin: Origin,
-    verdict: Verdicts,
-    body: bytes | None = None,
-    seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0,
-) -> Policy:
-    """Return the policy of an origin after its robots.txt was fetched or found in a store."""
+def access_of(origin: Origin) -> Access:
+    """Return where the robots.txt of an origin came from: it was fetched, or is from a store."""
     is_unreachable = origin.state is State.UNREACHABLE
-    access = Access(
+    if origin.result.is_unavailable:
+        state = REASONS[origin.result].value
+    elif origin.content is None:
+        state = "unreachable"
+    else:
+        state = "rules" if origin.failure is None else "stale-copy"
+    return Access(
         url=origin.file_url,
-        source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
-        state=_state(origin),
+        source=origin.source,
+        state=state,
         status=origin.status,
         final_url=origin.url,
         failure=origin.failure,
@@ -198,8 +187,6 @@ def of_origin(
         expires_at=moment((origin.refresh_at if is_unreachable else origin.expires_at) or None),
         unreachable_since=moment(origin.unreachable_since),
     )
-    body = body if origin.robots else None
-    return Policy(origin.key, origin.robots, verdict, access, body, seconds_between)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -212,65 +199,54 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
     for given in dict.fromkeys(names):
         if is_file(given):
             found[given] = of_file(given, context.read_file(given))
-        else:
-            sites[given] = _named_site(given, context)
-
-    def get(session: Session) -> None:
-        policies = session.policies({str(target.origin) for target in sites.values()})
-        targets = with_http(sites.values(), policies, session, context)
-        found.update(
-            (given, policies[str(target.origin)])
-            for given, target in zip(sites, targets, strict=True)
-        )
-
+            continue
+        target = sites[given] = target_of(given)
+        if target.origin is None:
+            raise CommandError(f"{given} is neither a file nor a site")
+        if target.url != given:
+            context.note(f"{given} is not a file: it is taken for {target.url}")
     if sites:
-        context.run(get)
+        policies: dict[str | None, Policy] = {}
+        with context.session() as session:
+            targets = fetch_policies(sites.values(), policies, session, context)
+        found |= {
+            given: policies[target.origin] for given, target in zip(sites, targets, strict=True)
+        }
     return [found[name] for name in names]
 
 
-def with_http(
-    targets: Iterable[Target], policies: dict[str, Policy], session: Session, context: Context
+def fetch_policies(
+    targets: Collection[Target], known: dict[str | None, Policy], session: Session, context: Context
 ) -> list[Target]:
-    """Return targets, with http where no scheme was given and only http is answered.
+    """Add the policies of targets to those that are known, each by its origin.
 
-    Only for hosts with a port, and on this machine: others are expected to have https. Policies
-    that are fetched are added to ``policies``.
+    Return the targets, with http where no scheme was given and only http is answered. Only for
+    hosts with a port, and on this machine: others are expected to have https.
     """
+
+    def fetch(targets: Iterable[Target]) -> None:
+        origins = dict.fromkeys(target.origin for target in targets if target.origin)
+        missing = [origin for origin in origins if origin not in known]
+        known.update((policy.origin, policy) for policy in session.policies(missing))
+
+    fetch(targets)
     others = {}
     for target in targets:
-        policy, host = policies.get(target.origin or ""), urlsplit(target.origin or "")
+        policy, host = known.get(target.origin), urlsplit(target.origin or "")
         name = host.hostname or ""
         is_expected = host.port or name in ("localhost", "::1") or name.startswith("127.")
         is_unreachable = policy is not None and policy.access.is_unreachable
         if is_expected and is_unreachable and not _SCHEME(target.given):
             http = [f"http{url.removeprefix('https')}" for url in (target.url, target.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
-    if others:
-        policies |= session.policies({str(other.origin) for other in others.values()})
+    fetch(others.values())
     for target, other in list(others.items()):
-        if policies[str(other.origin)].access.is_unreachable:
+        if known[other.origin].access.is_unreachable:
             del others[target]
         else:
             text = f"{target.origin} does not answer: {other.origin} is used"
-            context.output.note(text, "hosts without https")
+            context.note(text, "hosts without https")
     return [others.get(target, target) for target in targets]
-
-
-def _named_site(given: str, context: Context) -> Target:
-    target = target_of(given)
-    if target.origin is None:
-        raise CommandError(f"{given} is neither a file nor a site")
-    if target.url != given:
-        context.output.note(f"{given} is not a file: it is taken for {target.url}")
-    return target
-
-
-def _state(origin: Origin) -> str:
-    if origin.result.is_unavailable:
-        return REASONS[origin.result].value
-    if origin.robots is None:
-        return "unreachable"
-    return "stale-copy" if origin.failure is not None else "rules"
 
 
 # Texts
@@ -299,12 +275,8 @@ def access_rows(access: Access) -> Iterator[Row]:
 
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
-    try:
-        return import_module("..reports.archive", __package__)  # which imports warcio
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "warcio":
-            raise
-        raise CommandError("archives need the package warcio: pip install warcio") from None
+    with needing("archives need"):
+        return import_module("..reports.archive", __package__)
 
 
 def moment(seconds: float | None) -> datetime | None:
@@ -312,9 +284,9 @@ def moment(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(round(seconds), timezone.utc)
 
 
-def time_text(at: datetime | None) -> str:
+def time_text(at: datetime) -> str:
     """Return a time as text."""
-    return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 # Files with URLs, which are read as streams
@@ -325,7 +297,6 @@ FORMATS = ("lines", "jsonl", "sitemap")
 MAX_LINE = 1 << 20
 """Characters of a line, or of a URL in a sitemap. A longer one is cut."""
 
-GZIP = b"\x1f\x8b"
 _HEAD = 1 << 12
 
 
@@ -359,7 +330,7 @@ def opened(name: str) -> AbstractContextManager[Any]:
 
 def decompressed(stream: Any) -> Any:
     """Return a stream of the bytes before gzip."""
-    if stream.peek(2)[:2] == GZIP:
+    if stream.peek(2)[:2] == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     return stream
 

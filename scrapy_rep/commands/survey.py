@@ -1,9 +1,7 @@
 """``survey``: the state of robots.txt over many sites.
 
 The inputs are read as streams, the sites of a list are fetched by a session, and the figures are
-queries over one row for each site (:mod:`scrapy_rep.reports.survey`). Each part of a large input
-can be counted by a process or a machine of its own: their rows are an input, too. No file of an
-input is written, and names are only shown.
+queries over one row for each site (:mod:`scrapy_rep.reports.survey`).
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ import sys
 import tarfile
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -29,10 +27,9 @@ import click
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
-from ..stores.registry import find_type, without_password
-from .context import MAX_BODY, Context, tool
+from ..stores.registry import find_form, without_password
+from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
-from .output import CommandError, ExitCode, writing
 from .sources import archive_reader, target_of, urls_from
 from .texts import laid_out
 from .transfer import using_store
@@ -78,6 +75,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
     ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
+    unknown="a part of the input cannot be read",
     records=[Survey],
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
@@ -87,11 +85,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 @click.option("--compare", metavar="FILE", help="Rows of another survey.")
 @click.option("--html", metavar="FILE", help="Also write a page with charts.")
 def survey_tool(
-    context: Context,
-    names: Sequence[str],
-    rows: str | None,
-    compare: str | None,
-    html: str | None,
+    context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:
     """Make a survey."""
     for name in (rows, compare):
@@ -109,7 +103,8 @@ def survey_tool(
             path = folder / "rows.jsonl"
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-                context.run(lambda session: inputs.write(path, session))
+                with context.session() as session:
+                    inputs.write(path, session)
             else:
                 inputs.write(path)
             for each in (*inputs.row_files, path):
@@ -126,11 +121,11 @@ def survey_tool(
             raise CommandError(str(error)) from None
     from ..reports import pages
 
-    context.output.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
+    context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
-        context.output.note(f"the page is {html}")
+        context.note(f"the page is {html}")
     return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
 
 
@@ -145,14 +140,11 @@ def _temporary_folder() -> Iterator[Path]:
 
 def _opened(folder: Path) -> Rows:
     """Open the database. Raises CommandError if a package is missing, before the work begins."""
-    try:
+    purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
+    with needing("survey needs"):
         import jinja2  # noqa: F401
 
-        purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
         return Rows(folder, purposes)
-    except ImportError as error:
-        text = f"survey needs the package {error.name}: pip install {error.name}"
-        raise CommandError(text) from None
 
 
 class _Member(tarfile.TarInfo):
@@ -179,42 +171,38 @@ class Inputs:
         self.has_lists = False
         """Whether an input is a list of sites, whose files are fetched."""
         self._session: Session | None = None
-        self._readers = [reader for name in names if (reader := self._reader(name)) is not None]
+        self._rows = chain.from_iterable([self._reader(name) for name in names])
 
     def write(self, path: Path, session: Session | None = None) -> None:
         """Write the row of each site. A problem is a warning, and the rest is read."""
         self._session = session
         with writing(str(path)), path.open("wb") as file:
-            for row in chain.from_iterable(read() for read in self._readers):
-                file.write(encode(row) + b"\n")
+            file.writelines(encode(row) + b"\n" for row in self._rows)
 
-    def _reader(self, name: str) -> Callable[[], Iterator[Row]] | None:
-        """Return a function that reads an input, or None for rows. Raises CommandError."""
+    def _reader(self, name: str) -> Iterator[Row]:
+        """Return an iterator that reads an input. Raises CommandError if it is not one."""
         path = Path(name)
         if "://" in name:
-            if find_type(name) is None:
+            if find_form(name) is None:
                 raise CommandError(f"{without_password(name)} is not the URL of a store")
-            return lambda: self._of_store(name)
+            return self._of_store(name)
         if path.is_dir():
-            return lambda: self._of_folder(name)
-        try:
+            return self._of_folder(name)
+        with reading(name):
             path.stat()
-        except OSError as error:
-            raise CommandError(f"cannot read {name}: {error.strerror or error}") from None
         if name.endswith(ROW_FILES):
             self.row_files.append(path)
-            return None
+            return iter(())
         if name.lower().endswith((".warc", ".warc.gz")):
-            reader = archive_reader()
-            return lambda: self._of_archive(path, reader)
+            return self._of_archive(path, archive_reader())
         if _TAR.search(name):
-            return lambda: self._of_tar(name)
+            return self._of_tar(name)
         self.has_lists = True
-        return lambda: self._of_list(name)
+        return self._of_list(name)
 
     def _problem(self, message: object) -> None:
         self.is_complete = False
-        self._context.output.warn(str(message), "files that cannot be read")
+        self._context.warn(str(message), "files that cannot be read")
 
     def _unreadable(self, error: OSError, name: object) -> None:
         self._problem(f"cannot read {name}: {error.strerror or error}")
@@ -222,7 +210,7 @@ class Inputs:
     def _of_list(self, name: str) -> Iterator[Row]:
         """Fetch the robots.txt of each site, as a crawl does, and nothing else."""
         assert self._session is not None
-        for policy in self._session.each_policy(self._origins(name)):
+        for policy in self._session.policies(self._origins(name)):
             state = policy.access.state
             result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
                 state, state

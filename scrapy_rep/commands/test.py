@@ -13,23 +13,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.printable import printable
-from .context import Context, tool
+from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
-from .output import CommandError, exit_code
-from .sources import FORMS, Policy, Target, read_policies, target_of
-from .texts import STYLES, WORDS, indented, quantity
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from .sources import FORMS, Target, read_policies, target_of
+from .texts import STYLES, WORDS, Renderables, indented, quantity
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
@@ -56,6 +50,8 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     "own. '#' starts a comment.",
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
+    found="an expectation failed",
+    unknown="a site is unreachable",
     records=(Test,),
 )
 @click.argument("name", metavar="EXPECTATIONS")
@@ -67,30 +63,25 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     expectations = read_expectations(text, name, policy.origin or "")
     for warning in dict.fromkeys(agent.warning for _, _, agent, _ in expectations):
         if warning:
-            context.output.warn(warning)
+            context.warn(warning)
     counts: Counter[bool | None] = Counter()
     for line, kind, agent, target in expectations:
-        record = _tested(line, kind, agent, target, policy)
+        is_known = not policy.access.is_unreachable
+        verdict = agent.verdict(policy, target.url) if is_known else None
+        record = Test(
+            line=line,
+            expectation=f"{kind} {agent.name} {target.given}",
+            holds=None if verdict is None else verdict.allowed == (kind == "allow"),
+            check=explain(target, agent, policy, verdict),
+        )
         counts[record.holds] += 1
-        if context.output.as_json:
-            context.output.record(record)
+        if context.as_json:
+            context.record(record)
         elif not record.holds:
-            context.output.print(_failure(record))
-    if not context.output.as_json:
-        context.output.print([_summary(counts)])
+            context.print(_failure(record))
+    if not context.as_json:
+        context.print([_summary(counts)])
     return exit_code(+counts)
-
-
-def _tested(line: int, kind: str, agent: Agent, target: Target, policy: Policy) -> Test:
-    verdict = None
-    if not policy.access.is_unreachable:
-        verdict = agent.verdict(policy, target.url)
-    return Test(
-        line=line,
-        expectation=f"{kind} {agent.name} {target.given}",
-        holds=None if verdict is None else verdict.allowed == (kind == "allow"),
-        check=explain(target, agent, policy, verdict),
-    )
 
 
 def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:
@@ -126,7 +117,7 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
     return found
 
 
-def _failure(record: Test) -> Iterator[RenderableType]:
+def _failure(record: Test) -> Renderables:
     """Yield the text of an expectation that does not hold."""
     found = record.check
     is_known = record.holds is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -16,7 +16,6 @@ from ..protocol.printable import printable
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
-    from .explain import Answer
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -24,9 +23,11 @@ STYLES = {True: "green", False: "red", None: "yellow"}
 
 MAX_WORD = 30
 """Characters of a word that a column keeps on one line."""
-
 MAX_CELL = 400
 """Characters of a URL in a table."""
+
+Renderables: TypeAlias = "Iterator[RenderableType]"
+"""What a listing yields."""
 
 Row = tuple[str, "Text | str"]
 """A name and a value."""
@@ -38,11 +39,7 @@ def word(allowed: bool | None) -> Text:
 
 
 def quantity(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> quantity(1, "rule"), quantity(2000, "rule")
-    ('1 rule', '2,000 rules')
-    """
+    """Return a number with its noun: ``1 rule``, ``2,000 rules``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -82,22 +79,12 @@ def table(*columns: str, right: Iterable[int] = (), **options: Any) -> Table:
     return made
 
 
-def answer_table(*columns: str, rows: Iterable[tuple[Answer, Sequence[str]]]) -> Table:
-    """Return a table of answers, each with cells. The first of them is a URL."""
-    made = table("Verdict", *columns)
-    made.columns[0].no_wrap = True
-    made.columns[1].ratio, made.columns[-1].ratio = 3, 2
-    for answer, (url, *cells) in rows:
-        made.add_row(word(answer.allowed), Text(printable(url, MAX_CELL)), *map(Text, cells))
-    return made
-
-
 def indented(text: str | Text) -> RenderableType:
     """Return a text whose lines are indented."""
     return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 8), expand=False)
 
 
-def laid_out(text: str, styles: Mapping[str, str]) -> Iterator[RenderableType]:
+def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
     """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
 
     ``styles`` are those of values, by their names. The title of a table is its first head if that

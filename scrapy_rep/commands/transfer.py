@@ -14,9 +14,20 @@ from typing import Any
 import click
 
 from ..protocol.paths import origin_of
+from ..stores.base import StoreError
+from ..stores.entry import LINE_LIMIT, from_line, to_line
+from ..stores.registry import open_for_tool, without_password
 from ..stores.threaded import ThreadedStore
-from .context import STANDARD_INPUT, Context, tool
-from .output import CommandError, ExitCode, reading, writing
+from .context import (
+    STANDARD_INPUT,
+    CommandError,
+    Context,
+    ExitCode,
+    NoAnswerError,
+    reading,
+    tool,
+    writing,
+)
 from .sources import decompressed, opened
 
 _TEXTS = {
@@ -33,30 +44,25 @@ _TEXTS = {
     ("export sqlite:///store.sqlite policies.jsonl", "a SQLite store to a file"),
     ("export redis://localhost/0 policies.jsonl.gz", "a Redis store to a compressed file"),
     ("export sqlite:///a.sqlite | scrapy-rep import redis://b/0", "from a store to another"),
+    unknown="an entry cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
     """Export a store."""
-    from ..stores.entry import to_line
-
     written = unreadable = 0
-    with (
-        using_store(store_url, must_exist=True) as store,
-        writing(name),
-        _writable(name) as file,
-    ):
+    with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
         for key, entry in store.entries():
             if entry is None:
                 unreadable += 1
                 text = f"the entry of {key} cannot be read"
-                context.output.warn(text, "unreadable entries")
+                context.warn(text, "unreadable entries")
             else:
                 file.write(to_line(key, entry).encode())
                 written += 1
         file.flush()
     if name != STANDARD_INPUT:
-        context.output.note(f"{written:,} policies are written to {name}")
+        context.note(f"{written:,} policies are written to {name}")
     return ExitCode.UNKNOWN if unreadable else ExitCode.OK
 
 
@@ -66,14 +72,13 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
+    unknown="a line cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 @click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     """Import policies."""
-    from ..stores.entry import from_line
-
     counts: Counter[str] = Counter()
     with (
         reading(name, "JSON Lines", zlib.error),
@@ -85,24 +90,22 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 if line is None:
                     raise ValueError("it is too long")
                 key, entry = from_line(line)
-                if not _is_key(key):
+                origin = origin_of(key)
+                if origin is None or not (key == origin or key.startswith(f"{origin}/")):
                     raise ValueError("its origin is not valid")
                 counts[store.add(key, entry, replace=replace)] += 1
             except ValueError as error:
                 counts["unreadable"] += 1
                 text = f"line {number}: {error}"
-                context.output.warn(text, "unreadable policies")
+                context.warn(text, "unreadable policies")
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
-    context.output.write("".join(lines) or "no policies\n")
+    context.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
 
 
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
-    from ..stores.base import StoreError
-    from ..stores.registry import open_for_tool, without_password
-
     name = without_password(url)
     try:
         store = open_for_tool(url, must_exist=must_exist)
@@ -111,7 +114,7 @@ def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     try:
         yield store
     except StoreError as error:
-        raise CommandError(f"the store {name} failed: {error}", ExitCode.UNKNOWN) from None
+        raise NoAnswerError(f"the store {name} failed: {error}") from None
     finally:
         store.disconnect()
 
@@ -122,16 +125,8 @@ def _writable(name: str) -> Any:
     return gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb")
 
 
-def _is_key(key: str) -> bool:
-    """Return whether a text can be the key of an entry: an origin, or a URL of one."""
-    origin = origin_of(key)
-    return origin is not None and (key == origin or key.startswith(f"{origin}/"))
-
-
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and the lines that are not blank; None for a line that is too long."""
-    from ..stores.entry import LINE_LIMIT
-
     number = 0
     while line := stream.readline(LINE_LIMIT + 1):
         number += 1

@@ -13,26 +13,32 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
 import click
+from lxml import etree  # type: ignore[import-untyped]
 from msgspec import Struct
 from rich.text import Text
-from scrapy.http import Response
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response, TextResponse
+from w3lib.html import HTML5_WHITESPACE
+from w3lib.url import safe_url_string
 
+from ..fetch.downloader import in_words
+from ..fetch.redirects import redirect_target
 from ..pages.directives import META, TDM_PLACE, header_lines
+from ..pages.html import document
+from ..pages.middleware import directives_of, statements_in
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
-from .context import Context, tool
+from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
-from .explain import MAX_LENGTH, Answer, Check, explain, explanation, reason_text
-from .output import CommandError, ExitCode
-from .sources import Target, site_of
-from .texts import Row, answer_table, listed, named_values, quantity
+from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
+from .sources import site_of
+from .texts import MAX_CELL, Renderables, Row, listed, named_values, quantity, table, word
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from .session import Session
 
 MAX_PAGE = 10 << 20
@@ -50,7 +56,6 @@ MAX_STATEMENTS, MAX_LINKS, MAX_UNREAD = 200, 2000, 50
 MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
 """Lines, and links and directives, that are shown as text. JSON has more."""
 
-_META = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
 _WITHOUT_REMARK = ("all", "index", "follow", "license")
 """Rules that a crawler loses nothing by not seeing."""
 
@@ -147,6 +152,8 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
+    found="the page is disallowed, or has a contradiction",
+    unknown="the page or its robots.txt could not be fetched",
     records=(View,),
 )
 @click.argument("url", metavar="URL")
@@ -162,41 +169,34 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")
-    agents = agents_of([agent] if agent else [], context)
-    if len(agents) > 1:
-        raise CommandError(f"-a {agent} stands for {len(agents)} crawlers: name one")
-    record = context.run(lambda session: _view(session, target, agents[0]), reads_tdm_files=True)
-    context.output.show(record, listing)
-    check, access = record.check, record.check.robots_txt
+    crawler, *others = agents_of([agent] if agent else [], context)
+    if others:
+        raise CommandError(f"-a {agent} stands for {len(others) + 1} crawlers: name one")
+    with context.session(reads_tdm_files=True) as session:
+        (policy,) = session.policies([target.origin], target.url)
+        check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
+        record = View(url=target.url, check=check)
+        response = _download(session, record)
+        if response is not None:
+            page = record.page = _page(
+                response, crawler, check, session.middleware.tdm_rule(response)
+            )
+            for link in page.links:
+                if origin_of(link.url) == target.origin:
+                    link.judge(crawler.verdict(policy, link.url))
+            record.contradictions = list(_contradictions(check, page))
+    context.show(record, listing)
+    access = check.robots_txt
     if (access and access.is_unreachable) or (check.allowed and record.page is None):
         return ExitCode.UNKNOWN
     is_ok = check.allowed and not record.contradictions
     return ExitCode.OK if is_ok else ExitCode.FOUND
 
 
-def _view(session: Session, target: Target, agent: Agent) -> View:
-    """Return the record of a page."""
-    (policy,) = session.each_policy([target.origin or ""], target.url)
-    check = explain(target, agent, policy, agent.verdict(policy, target.url))
-    record = View(url=target.url, check=check)
-    response = _download(session, record)
-    if response is not None:
-        page = record.page = _page(response, agent, check, session.tdm_rule(response))
-        for link in page.links:
-            if origin_of(link.url) == target.origin:
-                link.judge(agent.verdict(policy, link.url))
-        record.contradictions = list(_contradictions(check, page))
-    return record
-
-
 def _download(session: Session, record: View) -> Response | None:
-    from scrapy import Request
-    from scrapy.exceptions import IgnoreRequest
-
-    from ..fetch.downloader import in_words
-
+    meta = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
     try:
-        return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
+        return session.download(Request(record.url, meta=meta, dont_filter=True))
     except IgnoreRequest as error:  # also if the robots.txt disallows the page for your crawler
         record.failure = str(error)[:MAX_LENGTH] or "a middleware dropped the request"
     except Exception as error:  # of any download handler
@@ -205,12 +205,8 @@ def _download(session: Session, record: View) -> Response | None:
 
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
-    from ..fetch.redirects import redirect_target
-    from ..pages.middleware import directives_of, statements_in
-
     stated = dict.fromkeys(statements_in(response, agent.tokens, tdm))
     found = directives_of(response, list(stated))
-    content_type = header_lines(response, "Content-Type")
     own = usage.of_response(
         *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
     )
@@ -218,7 +214,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
     page = Page(
         url=response.url,
         status=response.status,
-        content_type=content_type[0][:MAX_LENGTH] if content_type else None,
+        content_type="".join(header_lines(response, "Content-Type")[:1])[:MAX_LENGTH] or None,
         size=len(response.body),
         directives=[
             Directive(rule, argument[:MAX_LENGTH], place, name)
@@ -264,10 +260,6 @@ def read_content(response: Response, page: Page) -> None:
 
     Never raises for what a site sends.
     """
-    from scrapy.http import HtmlResponse, TextResponse
-
-    from ..pages.html import document
-
     if not isinstance(response, HtmlResponse):
         if isinstance(response, TextResponse):
             page.text = response.body[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
@@ -276,13 +268,11 @@ def read_content(response: Response, page: Page) -> None:
     root = selector.root
     if not hasattr(root, "iter"):  # an empty page
         return
-    title = next(root.iter("title"), None)
-    page.title = None if title is None else _words(title.text) or None
+    page.title = _words(root.findtext(".//title")) or None
     unread = (
         _words(element.get("value"))
-        for element in root.iter("meta")
+        for element in root.xpath("//meta[@value][not(@content)]")
         if (element.get("name") or "").strip().lower() == "robots"
-        and "content" not in element.attrib
     )
     page.unread = list(islice(filter(None, unread), MAX_UNREAD))
     found: dict[tuple[str, str], Link] = {}
@@ -324,9 +314,6 @@ def _links(root: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _resolved(href: str, base: str) -> str | None:
-    from w3lib.html import HTML5_WHITESPACE
-    from w3lib.url import safe_url_string
-
     href = href.strip(HTML5_WHITESPACE)
     if len(href) > MAX_URL or href.lower().startswith(_NOT_FOLLOWED):
         return None
@@ -339,8 +326,6 @@ def _resolved(href: str, base: str) -> str | None:
 
 def _text(root: Any) -> str:
     """Return the text of a page, a line for each block. Removes elements from the tree."""
-    from lxml import etree  # type: ignore[import-untyped]
-
     etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
     parts: list[str] = []
     for event, element in etree.iterwalk(root, ("start", "end")):
@@ -362,7 +347,7 @@ def _words(text: str | None) -> str:
 _PLACES = {META: "in the page", TDM_PLACE: f"in the file {TDM_PLACE}"}
 
 
-def listing(record: View) -> Iterator[RenderableType]:
+def listing(record: View) -> Renderables:
     """Yield the text of a record."""
     yield from explanation(record.check)
     yield ""
@@ -384,8 +369,13 @@ def listing(record: View) -> Iterator[RenderableType]:
     links = [one for one in page.links if one.kind != "resource" or one.allowed is False]
     if links:
         yield ""
-        rows = [(one, (one.url, _why(one))) for one in links[:MAX_SHOWN]]
-        yield answer_table("Link", "Why", rows=rows)
+        made = table("Verdict", "Link", "Why")
+        made.columns[0].no_wrap = True
+        made.columns[1].ratio, made.columns[2].ratio = 3, 2
+        for link in links[:MAX_SHOWN]:
+            url = Text(printable(link.url, MAX_CELL))
+            made.add_row(word(link.allowed), url, Text(_why(link)))
+        yield made
     left = len(links[MAX_SHOWN:]) + page.left_out
     if left:
         yield f"and {left:,} more links"
@@ -411,8 +401,7 @@ def _rows(record: View) -> Iterator[Row]:
     if page.nofollow:
         yield "Effect", "its links are not followed"
     if page.usage:
-        words = {True: "granted", False: "refused"}
-        yield "Usage", ", ".join(f"{name}: {words[use]}" for name, use in page.usage.items())
+        yield "Usage", str(Usage(page.usage, ()))
     yield from listed("License", page.licenses, 3)
     resources = [link.allowed for link in page.links if link.kind == "resource"]
     if resources:

@@ -1,11 +1,7 @@
-"""The origins of a crawl in memory: with parsed files, and packed ones that take less.
+"""The origins of a crawl in memory: those used lately with parsed files, the others packed.
 
-The files that were used lately are parsed. The others are packed, and parsed again at the next use.
-This takes about as long as parsing them took when they were received.
-
-    packed = zlib stream (RFC 1950), with a preset dictionary, of the pickle of the origin
-
-The bytes never leave the process, so that this form may change at any time.
+The file of a packed origin is parsed again at its next use. The packed form, which never leaves the
+process, is the pickle of the origin, compressed with a preset dictionary.
 """
 
 from __future__ import annotations
@@ -14,29 +10,27 @@ import pickle
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
 
 from ..origin import Origin
 from ..stores.entry import DICTIONARY
 
 MAX_PARSED = 5_000
-"""How many files are parsed: about 70 MB of files of average size. No request of a crawl of fewer
-origins has to wait until a file is parsed again."""
+"""How many files are parsed: about 70 MB of files of average size. A crawl of fewer origins parses
+none of them again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
-"""The most bytes of all parsed files, as they were received: 64 files of the maximum size. So a
-crawl of fewer large files parses none of them again."""
+"""The most bytes of all parsed files, as they were received: 64 files of the maximum size."""
 
-PACKED_OCTETS = 2048
-"""The bytes of packed files for each origin that REP_CACHE_SIZE allows. The average is half of it.
-"""
-
-MIN_PACKED_OCTETS = 32 * 2**20
-"""The bytes of packed files that are kept even if REP_CACHE_SIZE is small."""
+PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
+"""The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
+and those that are kept even if it is small."""
 
 MAX_PER_PASS = 100
 """How many origins in use one call may skip, so that it takes a bounded time."""
+
+_DICTIONARY = DICTIONARY + pickle.dumps(Origin("https://www."))
+"""The preset dictionary: what is common in the pickles of origins."""
 
 
 class FileTable(Mapping[str, Origin]):
@@ -99,40 +93,28 @@ class FileTable(Mapping[str, Origin]):
         is the number of origins that are about to be added. Those that the caller holds across this
         call may be packed, so that changes of them are lost.
         """
+        _take(
+            self.parsed,
+            lambda: (
+                len(self.parsed) > min(MAX_PARSED, self._most - reserve)
+                or self._parsed_octets > MAX_PARSED_OCTETS
+            ),
+            lambda key: self.parsed[key].in_flight,
+            self._pack,
+        )
+        _take(
+            self._packed,
+            lambda: (
+                len(self) > self._most - reserve or self._packed_octets > self._max_packed_octets
+            ),
+            is_in_use,
+            self._pop_packed,
+        )
 
-        def is_in_flight(key: str) -> bool:
-            return self.parsed[key].in_flight
-
-        def pack_first(key: str) -> None:
-            packed = self._packed[key] = pack(self._pop_parsed(key))
-            self._packed_octets += len(packed)
-
-        def excess() -> int:
-            return len(self) + reserve - self._most
-
-        if self._has_excess():
-            _take(self.parsed, self._has_excess, is_in_flight, pack_first)
-        if excess() > 0 or self._packed_octets > self._max_packed_octets:
-            _take(
-                self._packed,
-                lambda: excess() > 0 or self._packed_octets > self._max_packed_octets,
-                is_in_use,
-                self._pop_packed,
-            )
-            _take(
-                self.parsed,
-                lambda: excess() > 0,
-                lambda key: is_in_flight(key) or is_in_use(key),
-                self._pop_parsed,
-            )
-
-    def _has_excess(self) -> bool:
-        """Whether too many files are parsed."""
-        return len(self.parsed) > MAX_PARSED or self._parsed_octets > MAX_PARSED_OCTETS
-
-    def _pop_parsed(self, key: str) -> Origin:
+    def _pack(self, key: str) -> None:
         self._parsed_octets -= self._octets.pop(key, 0)
-        return self.parsed.pop(key)
+        packed = self._packed[key] = pack(self.parsed.pop(key))
+        self._packed_octets += len(packed)
 
     def _pop_packed(self, key: str) -> bytes:
         packed = self._packed.pop(key)
@@ -159,18 +141,12 @@ def _take(
 
 def pack(origin: Origin) -> bytes:
     """Return the compact form of an origin whose file is not being fetched."""
-    deflate = zlib.compressobj(zdict=_dictionary())
+    deflate = zlib.compressobj(zdict=_DICTIONARY)
     return deflate.compress(pickle.dumps(origin)) + deflate.flush()
 
 
 def unpack(packed: bytes) -> Origin:
     """Return the origin that was packed."""
-    inflate = zlib.decompressobj(zdict=_dictionary())
+    inflate = zlib.decompressobj(zdict=_DICTIONARY)
     origin: Origin = pickle.loads(inflate.decompress(packed))  # made by this process
     return origin
-
-
-@cache
-def _dictionary() -> bytes:
-    """Return the preset dictionary: what is common in the pickles of origins."""
-    return DICTIONARY + pickle.dumps(Origin("https://www."))

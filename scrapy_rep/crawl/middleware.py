@@ -33,12 +33,7 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
-from ..meta_keys import (
-    CACHED_FLAG,
-    DONT_OBEY,
-    IS_ROBOTSTXT_REQUEST,
-    ROBOTSTXT,
-)
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
@@ -46,12 +41,8 @@ from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
-from ..settings import read_settings, robotstxt_obey
-from ..startup import (
-    abort_on_setting_error,
-    warn_about_configuration,
-    warn_that_nothing_is_obeyed,
-)
+from ..settings import read_settings
+from ..startup import abort_on_setting_error, warn_about_configuration, warn_that_nothing_is_obeyed
 from .policy_cache import PolicyCache
 from .recording import open_archive, open_event_log
 
@@ -85,13 +76,13 @@ class RobotsTxtMiddleware(FrontierOwner):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not robotstxt_obey(crawler):
+        self._settings = settings = read_settings(crawler)
+        if not settings.obey:
             warn_that_nothing_is_obeyed(crawler)
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = read_settings(crawler)
         self._clock = clock = Clock()
         archive = open_archive(crawler, settings, clock)
         self.events = open_event_log(crawler, settings, clock, archive)
@@ -102,7 +93,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self.frontier = self.policies.frontier
         self._in_progress = self.frontier.in_progress
         self._has_conditions = settings.unreachable == "wait" or settings.local_rules is not None
-        """Whether :meth:`PolicyCache.has_conditions` may return True."""
+        """Whether more than a verdict may be needed before a request starts, beside a pace."""
         self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins that state a usage, for the responses to requests in progress.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
@@ -168,10 +159,11 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin is None
             or origin.has_pacing
             or (entry is not None and entry.host.is_paced)
-            or (self._has_conditions and self.policies.has_conditions(origin))
+            or self._has_conditions
             or (entry is None and not self.frontier.try_start(request))
         ):
-            self.frontier.arrives(request)
+            if entry is not None and not entry.is_from_queue:  # a middleware has sent it back
+                self.frontier.end(request)
             found = await self._process_when_ready(request, key)
             if found is None:
                 self._record_exception(request)
@@ -192,7 +184,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         origin = None
         while True:
             if not (is_exempt and is_robots_txt):
-                self._drop_if_locally_disallowed(request, key)
+                verdict = self.policies.local_disallow(key, request.url)
+                if verdict is not None:
+                    raise self._disallow(request, verdict)
             if not is_exempt:
                 origin = self._origin_that_allows(request, key)
             if (is_exempt or origin is not None) and self.frontier.try_start(request):
@@ -238,13 +232,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         :class:`~scrapy_rep.RobotsTxtDisallowed`.
         """
         origin = self.policies.get_usable(key, request)
-        if origin is None or self.policies.seconds_to_attempt(origin, request) is not None:
+        if origin is None:
             return None
-        try:
-            self.process_request_2(origin, request)
-        except RobotsTxtDisallowed:
-            self.policies.record_drop(origin)
-            raise
+        self.process_request_2(origin, request)
         pacing = self.policies.apply_pace(origin, request)
         if pacing is None:
             return origin
@@ -287,17 +277,11 @@ class RobotsTxtMiddleware(FrontierOwner):
             self._stats.inc_value("robotstxt/local/disallowed")
         logger.debug(
             "Forbidden by %(source)s: %(request)s (%(verdict)s)",
-            {
-                "source": forbidden_by(verdict),
-                "request": response or request,
-                "verdict": verdict,
-            },
+            {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
-        if self.events is not None and response is None:
-            self.events.dropped(url, verdict)
-        elif self.events is not None:
-            self.events.final_url_disallowed(url, verdict)
+        if self.events is not None:
+            self.events.disallowed(url, verdict, was_sent=response is not None)
         self._dropped.add(url, verdict, was_sent=response is not None)
         return RobotsTxtDisallowed(url, verdict)
 
@@ -349,10 +333,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if mode == "ignore" or not was_checked:
             return response
         verdict = await self._final_verdict(request, response)
-        if verdict is None:
-            return response
-        meta[ROBOTSTXT] = verdict
-        if verdict.allowed:
+        if verdict is None or verdict.allowed:
             return response
         if mode == "annotate":
             self._warn_of_final_url(request, response, verdict)
@@ -403,6 +384,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             else:
                 detail = "the spider closed before its robots.txt was known"
                 verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
+        request.meta[ROBOTSTXT] = verdict
         self._stats.inc_value("robotstxt/final_url")
         if not verdict.allowed:
             self._stats.inc_value("robotstxt/final_url/disallowed")
@@ -411,7 +393,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Record that the spider gets a disallowed page. Warn once in a crawl."""
         if self.events is not None:
-            self.events.final_url_disallowed(response.url, verdict)
+            self.events.disallowed(response.url, verdict, was_sent=True)
         if self._has_warned_of_final_url:
             return
         self._has_warned_of_final_url = True
@@ -455,12 +437,6 @@ class RobotsTxtMiddleware(FrontierOwner):
                     each for each, other in self._in_progress.items() if other.host is entry.host
                 )
 
-    def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
-        """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
-        verdict = self.policies.local_disallow(key, request.url)
-        if verdict is not None:
-            raise self._disallow(request, verdict)
-
     def _poll(self) -> None:
         try:
             if self.policies.reload_local_rules():
@@ -481,7 +457,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
-        if not self.frontier.has_queues:
+        if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
                 "requests wait in the downloader, at most %(most)d in addition to "

@@ -1,8 +1,8 @@
 """Loads policies from the store before a fetch, and saves them after it.
 
-Before a fetch, the policy store looks the file up. Without a usable entry, it claims the file, so
-that one of several crawlers makes the fetch, while the others poll the store for its result. A
-claim lasts as long as the longest fetch, so that another crawler replaces one that died.
+Without a usable entry, a crawl claims the file, so that one of several crawlers makes the fetch,
+while the others poll the store for its result. A claim lasts as long as the longest fetch, so that
+another crawler replaces one that died.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 from scrapy.statscollectors import StatsCollector
 
 from ..exceptions import SettingError
-from ..fetch.fetcher import FIRST_RETRY_PAUSE, MAX_RETRY_PAUSE, status_policy
+from ..fetch.fetcher import retry_pause, status_policy
 from ..frontier.clock import Clock
-from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.access import AccessResult, FetchResult, Rules, access_result
 from ..protocol.robotstxt import RobotsTxt
@@ -24,29 +23,19 @@ from ..settings import Settings, without_passwords
 from ..stores import Entry, Store, StoreError
 from ..stores.base import MAX_LEASE, TTL
 from ..stores.registry import open_store
+from ..stores.threaded import CALL_TIMEOUT
 
-logger = get_logger(__name__)
-
-FIRST_POLL_INTERVAL = 0.05
-MAX_POLL_INTERVAL = 2.0
-"""Seconds between two polls for the result of another crawler's fetch. The interval doubles from
-the first value to the second. Half of all robots.txt files arrive within a few tenths of a second.
-"""
+FIRST_POLL_INTERVAL, MAX_POLL_INTERVAL = 0.05, 2.0
+"""Seconds between two polls for the result of another crawler's fetch. The interval doubles. Half
+of all robots.txt files arrive within a few tenths of a second."""
 
 WAIT_MARGIN = 5.0
 """Seconds that a crawler waits longer than the longest fetch, so that the owner of the claim can
-store the result of a fetch that times out. A single call to SQLite or Redis fails after 5 s."""
-
-SAVE_TIMEOUT = 30.0
-"""Seconds that :meth:`PolicyStore.close` waits at most for entries that are being saved: the limit
-of one call to a store."""
-
-CLOSE_POLL_INTERVAL = 0.02
-"""Seconds between two checks in :meth:`PolicyStore.close`."""
+store its result. A single call to SQLite or Redis fails after 5 s."""
 
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
-entry from further in the future was written on a wrong clock, so that its times mean nothing."""
+entry from further in the future was written on a wrong clock."""
 
 
 @dataclass(slots=True)
@@ -54,18 +43,11 @@ class StoreLookup:
     """The result of :meth:`PolicyStore.load`."""
 
     entry: Entry | None = None
-    """The entry that replaces the fetch; None if the store has no usable one."""
-    claimed: bool = False
-    """This crawl has claimed the file."""
+    """The entry that replaces the fetch, if there is one."""
     fence: int | None = None
     """The fencing token under which the result of the fetch is put."""
     body: bytes | None = None
-    """The good copy in the store as it was received; None if the store has none."""
-
-    @property
-    def is_hit(self) -> bool:
-        """Whether the store had a usable entry."""
-        return self.entry is not None
+    """The good copy in the store as it was received, if there is one."""
 
 
 class PolicyStore:
@@ -83,27 +65,25 @@ class PolicyStore:
         self._clock = clock
         self._claim_seconds = min(_longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
         """How long a claim lasts, and how long this crawl waits for that of another crawler."""
-        self._saves = 0
-        """The number of calls to :meth:`save` in progress."""
+        self._saves = 0  # that are in progress
         self._closed = False
-        self._claims: dict[str, int | None] = {}
-        """The fencing tokens of the claims of this crawl, by origin."""
+        self._claims: dict[str, StoreLookup] = {}
+        """The lookups that have claimed an origin, by origin."""
 
     async def load(self, origin: Origin, lookup: StoreLookup) -> None:
-        """Restore ``origin`` from the store, or claim it.
+        """Restore ``origin`` from the store, or claim it, and note the result in ``lookup``.
 
         While another crawler has the claim, this polls for its result for as long as a fetch takes.
-        After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
-        step by step, so that it is complete even if this call is cancelled.
+        After that, this crawl makes the fetch without a claim.
         """
         key = origin.key
         entry = await self.store.get(key)
         interval = FIRST_POLL_INTERVAL
         until = self._clock.monotonic() + self._claim_seconds
         while not self._restore(origin, entry, lookup) and self.store.shared:
-            lookup.claimed, entry, lookup.fence = await self.store.claim(key, self._claim_seconds)
-            if lookup.claimed:
-                self._claims[key] = lookup.fence
+            claimed, entry, lookup.fence = await self.store.claim(key, self._claim_seconds)
+            if claimed:
+                self._claims[key] = lookup
                 if self._restore(origin, entry, lookup):  # put between get and claim
                     await self._release(key)
                 break
@@ -114,8 +94,9 @@ class PolicyStore:
             self._stats.inc_value("robotstxt/store/wait_count")
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
-        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
-        if lookup.body is None and not lookup.is_hit:
+        is_hit = lookup.entry is not None
+        self._stats.inc_value(f"robotstxt/store/{'hit' if is_hit else 'miss'}_count")
+        if lookup.body is None and not is_hit:
             # A 304 has no body, so the store would never get the file.
             origin.forget_validators()
 
@@ -130,35 +111,32 @@ class PolicyStore:
         return self._save(origin, entry, lookup)
 
     async def _save(self, origin: Origin, entry: Entry | None, lookup: StoreLookup) -> None:
-        key = origin.key
+        key, fence = origin.key, lookup.fence
         try:
-            if entry is not None and not self._closed:
-                is_stored = await self.store.put(key, entry, lookup.fence)
-                if not is_stored:
-                    # 0 or None: without a claim, as while the store failed.
-                    if lookup.fence and not origin.in_flight:
-                        origin.mark_superseded(self._clock.steady())
-                    self._stats.inc_value("robotstxt/store/superseded_count")
-        finally:
+            if entry is None or self._closed or await self.store.put(key, entry, fence):
+                return
+            # 0 or None: without a claim, as while the store failed.
+            if fence and not origin.in_flight:
+                origin.mark_superseded(self._clock.steady())
+            self._stats.inc_value("robotstxt/store/superseded_count")
+        finally:  # also if the call was cancelled
             try:
                 # The next fetch of this crawl may have claimed the file meanwhile.
-                if lookup.claimed and self._claims.get(key) == lookup.fence:
+                if self._claims.get(key) is lookup:
                     await self._release(key)
             finally:
                 self._saves -= 1
 
     async def _release(self, key: str) -> None:
-        try:
-            if not self._closed:
-                await self.store.release(key)
-        finally:
-            self._claims.pop(key, None)
+        self._claims.pop(key, None)
+        if not self._closed:
+            await self.store.release(key)
 
     async def close(self) -> None:
         """Close the store after all saves have ended and all claims are released."""
-        until = self._clock.monotonic() + SAVE_TIMEOUT
+        until = self._clock.monotonic() + CALL_TIMEOUT
         while self._saves and self._clock.monotonic() < until:
-            await self._clock.sleep(CLOSE_POLL_INTERVAL)
+            await self._clock.sleep(FIRST_POLL_INTERVAL)
         for key in tuple(self._claims):  # of fetches that were cancelled, and have not ended
             await self._release(key)
         self._closed = True
@@ -166,7 +144,7 @@ class PolicyStore:
 
     def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
-        if origin.from_cache:
+        if origin.source == "http-cache":
             return None
         body = event.body if isinstance(event, Rules) else lookup.body
         if body is None and origin.content is not None:
@@ -184,16 +162,16 @@ class PolicyStore:
             lookup.body = entry.body
         if entry.body is not None and entry.fetched_at > origin.fetched_at:
             url = entry.copy.url if entry.copy is not None else None
-            content = RobotsTxt.parse(entry.body, strict=self._settings.strict, url=url)
+            content = RobotsTxt.parse(entry.body, url=url)
         if origin.restore(entry, content, self._clock.steady()):
             lookup.entry = entry
-        return lookup.is_hit
+        return lookup.entry is not None
 
     def _on_steady_clock(self, entry: Entry) -> Entry:
         """Return an entry with its times on the steady clock.
 
-        Nobody knows on which clock an entry was written. At worst, this leads to an earlier fetch,
-        and to a later end of the days of RFC 9309 §2.3.1.4.
+        As nobody knows on which clock it was written, the next fetch may be earlier, and the end of
+        the days of RFC 9309 §2.3.1.4 later.
         """
         moved = entry.moved(-self._clock.step())
         if entry.unreachable_since is None:
@@ -203,22 +181,17 @@ class PolicyStore:
         return moved._replace(unreachable_since=min(since, self._clock.steady()))
 
     def _interpret(self, origin: Origin, entry: Entry) -> Entry:
-        """Return the entry under the settings of this crawl.
-
-        The crawl that wrote it may have had other settings.
-        """
+        """Return what an entry of a crawl with other settings means in this one."""
         if entry.result is not AccessResult.UNREACHABLE:
             latest = entry.fetched_at + self._settings.cache_max
-            if entry.expires_at > latest:
-                refresh_at = min(entry.refresh_at, latest)
-                entry = entry._replace(expires_at=latest, refresh_at=refresh_at)
+            times = min(entry.expires_at, latest), min(entry.refresh_at, latest)
+            entry = entry._replace(expires_at=times[0], refresh_at=times[1])
         if entry.status is None or entry.result is AccessResult.SUCCESSFUL:
             return entry
         result: AccessResult = entry.result
         if entry.status >= 400:
-            is_challenge = result is AccessResult.CHALLENGE
-            policy = status_policy(self._settings, origin)
-            result = access_result(entry.status, policy, challenge=is_challenge)
+            policy, challenge = status_policy(self._settings, origin), AccessResult.CHALLENGE
+            result = access_result(entry.status, policy, challenge=result is challenge)
         elif result.is_unavailable and self._settings.not_robots == "unreachable":
             result = AccessResult.UNREACHABLE
         if result.is_unavailable != entry.result.is_unavailable:
@@ -249,7 +222,5 @@ def _longest_fetch(settings: Settings) -> float:
     If it waits for the host of a redirect, which has a delay, another crawler may fetch the file
     as well.
     """
-    longest = settings.timeout
-    for retry in range(settings.retry_times):
-        longest += min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE) + settings.timeout
-    return longest
+    pauses = map(retry_pause, range(settings.retry_times))
+    return settings.timeout * (settings.retry_times + 1) + sum(pauses)

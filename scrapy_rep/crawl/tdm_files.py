@@ -1,9 +1,8 @@
 """The TDM files of a crawl (REP_TDMREP): each is fetched once, and again when it has expired.
 
 The first page of an origin starts the fetch. Its response, and those that arrive meanwhile, wait
-before the spider gets them, because the directives of a page include the rule of the file. They
-wait for the first fetch only: if it fails, the file states nothing until a later fetch succeeds,
-and later fetches run in the background. No request waits.
+for it, because the directives of a page include the rule of the file. If it fails, the file states
+nothing until a later fetch succeeds. Later fetches run in the background.
 """
 
 from __future__ import annotations
@@ -34,19 +33,15 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-NO_FILE = Tdm(None, 0, 0)
-
-
-def _parse(body: bytes, *, strict: bool, url: str | None) -> TdmRep:  # noqa: ARG001
-    return TdmRep.parse(body)
-
 
 class TdmFile(OriginFile):
     """The TDM file of one origin, while it is fetched."""
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource("tdmrep.json", TDM_FILE, "robotstxt/tdmrep", _parse)
+    resource: ClassVar[Resource] = Resource(
+        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", lambda body, **_: TdmRep.parse(body)
+    )
 
 
 class TdmFiles:
@@ -69,38 +64,39 @@ class TdmFiles:
         key = origin_of(response.url)
         if key is None or not key.startswith("http"):  # such a file is for the web
             return True
-        origin = self._policies.files.get(key)
+        tdm = self._known(key)
         if not (request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)):
-            if origin is None or origin.tdm is None:
+            if tdm is None:
                 with self._policies.waiting(key, request, response):
                     self._fetch(key, request)
                     await self._policies.fetch_ended(key + TDM_FILE)
-                    origin = self._policies.files.get(key)
-                if origin is None or origin.tdm is None:
+                    tdm = self._known(key)
+                if tdm is None:
                     return False
-            elif self._policies.now() >= origin.tdm.expires_at:
+            elif self._policies.now() >= tdm.expires_at:
                 self._fetch(key, request)
-        if origin is not None and origin.tdm is not None and origin.tdm.content is not None:
-            self._content_of[request] = origin.tdm.content
+        if tdm is not None and tdm.content is not None:
+            self._content_of[request] = tdm.content
         return True
+
+    def _known(self, key: str) -> Tdm | None:
+        origin = self._policies.files.get(key)
+        return None if origin is None else origin.tdm
 
     def rule(self, response: Response) -> TdmRule | None:
         """Return the rule for the URL of a response, if its file is known and has one."""
-        request = response.request
-        content = self._content_of.get(request) if request is not None else None
+        content = None if response.request is None else self._content_of.get(response.request)
         return None if content is None else content.rule(response.url)
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress."""
         file, policies = TdmFile(key), self._policies
-        policies.run(
-            file.file_url,
-            file,
-            lambda: policies.fetcher.fetch(
-                file, page, policies.is_wanted, may_fetch=self._may_fetch
-            ),
-            lambda event: self._finish(file, event),
-        )
+
+        async def fetch() -> FetchResult:
+            is_wanted = policies.is_wanted
+            return await policies.fetcher.fetch(file, page, is_wanted, may_fetch=self._may_fetch)
+
+        policies.run(file.file_url, file, fetch, lambda event: self._finish(file, event))
 
     async def _may_fetch(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
@@ -120,32 +116,26 @@ class TdmFiles:
             return
         self._policies.count_result(file, event)
         if isinstance(event, Unreachable):
-            known = origin.tdm or NO_FILE
+            known = origin.tdm or Tdm(None, 0, 0)
             failures = known.failures + 1
             retry_at = self._policies.now() + (event.retry_after or retry_interval(failures))
             origin.tdm = known._replace(expires_at=retry_at, failures=failures)
             if failures == 1:
-                self._log_outage(file, event, known.content)
+                has_copy = known.content is not None
+                effect = "Its last good copy is used" if has_copy else "It states nothing"
+                self._log(file, f"unreachable: {event.failure.rstrip('.')}. {effect}")
         elif isinstance(event, Rules):
             origin.tdm = Tdm(event.content, len(event.body), event.expires_at)
-            self._log_problem(file, event.content)
+            if event.content.problem:
+                self._stats.inc_value("robotstxt/tdmrep/unreadable")
+                self._log(file, f"not readable: {event.content.problem}")
         else:
             origin.tdm = Tdm(None, 0, event.expires_at)
         self._policies.count(origin)
 
-    def _log_outage(self, file: TdmFile, event: Unreachable, content: TdmRep | None) -> None:
-        effect = "It states nothing" if content is None else "Its last good copy is used"
+    def _log(self, file: TdmFile, problem: str) -> None:
         logger.info(
-            "The tdmrep.json of %(origin)s is unreachable: %(failure)s. %(effect)s.",
-            {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
+            "The tdmrep.json of %(origin)s is %(problem)s.",
+            {"origin": file.key, "problem": problem},
             extra={"spider": self._crawler.spider},
         )
-
-    def _log_problem(self, file: TdmFile, content: TdmRep) -> None:
-        if content.problem:
-            self._stats.inc_value("robotstxt/tdmrep/unreadable")
-            logger.info(
-                "The tdmrep.json of %(origin)s is not readable: %(problem)s.",
-                {"origin": file.key, "problem": content.problem},
-                extra={"spider": self._crawler.spider},
-            )

@@ -13,13 +13,12 @@ from typing import Any
 from ..protocol.lines import SIZE_LIMIT
 
 WIRE_LIMIT = 2 * SIZE_LIMIT
-"""The number of bytes that are read of a body that cannot be decoded here, because it has another
-coding, or of a gzip header that does not end. A gzip body is at most a few bytes longer than its
-content."""
+"""The most bytes that are read of a body of another coding, or of a gzip header that does not end.
+A gzip body is at most a few bytes longer than its content."""
 
 PIECE_SIZE = 16_384
-"""The number of bytes that are inflated at once. zlib copies those that follow a gzip member, so
-that the time would grow with the square of the size for a body of many empty members."""
+"""The bytes that are inflated at once. zlib copies those that follow a gzip member: the time for
+many empty members would grow with the square of the size."""
 
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
@@ -27,10 +26,7 @@ _GZIP_MAGIC = 0x1F
 
 
 class BodyReader:
-    """Collects the first bytes of a body, up to one more than the limit.
-
-    The additional byte shows that the body is longer than the limit.
-    """
+    """Collects the first bytes of a body: up to one more than the limit, which shows its excess."""
 
     __slots__ = ("_data", "_inflating", "is_broken", "is_supported", "received")
 
@@ -41,7 +37,6 @@ class BodyReader:
         self.is_broken = False
         """Whether the body cannot be decoded, or is too long for a coding that is not supported."""
         self.is_supported = coding in _IDENTITY or coding in _GZIP
-        """Whether the encoding is one that this class decodes."""
         self.received = 0
         """The number of bytes that arrived, up to one more than :data:`WIRE_LIMIT`."""
 

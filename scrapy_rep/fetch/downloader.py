@@ -1,7 +1,6 @@
 """One download of a robots.txt through Scrapy's engine, limited in time and in size.
 
-The handlers of :data:`HANDLERS` limit and decode its body. :mod:`scrapy_rep.fetch.fetcher` sends
-the requests, and decides what the responses mean.
+The handlers of :data:`HANDLERS` limit and decode its body.
 """
 
 from __future__ import annotations
@@ -56,15 +55,14 @@ VALIDATORS = ("If-None-Match", "If-Modified-Since")
 
 _BROWSERS = ("camoufox", "nodriver", "playwright", "puppeteer", "pyppeteer", "selenium", "splash")
 """Prefixes of the meta keys that make a download handler or a middleware use a browser, which wraps
-the file in an HTML page. :mod:`scrapy_rep.protocol.lines` handles one that was wrapped
-nevertheless."""
+the file in an HTML page."""
 
 # The flags of a response that Scrapy did not receive completely.
 _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 
 Truncation = Literal["length", "disconnect", "unspecified"]
-"""Why the end of a body is missing (WARC 1.1 §5.13): it is longer than the size limit; the
-connection ended before it; or it cannot be decoded, or another component stopped the download."""
+"""Why the end of a body is missing (WARC 1.1 §5.13): the size limit, the end of the connection, or
+another component, which stopped the download."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,11 +75,12 @@ class Download:
     started: float
     """When the request was given to Scrapy. Once there are headers: when it was sent."""
     record: Callable[[Exchange], object] | None
-    """Called with each response that a download handler receives, also if a component then fails or
-    replaces it."""
+    """Called with each response that a download handler receives."""
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
     reader: BodyReader = field(default_factory=BodyReader)
+    waited: float = 0
+    """How long the request waited for its host, in seconds."""
     by_proxy: bool = False
     """The request used a proxy, which resolves host names."""
     response: Response = field(init=False)
@@ -93,7 +92,11 @@ class Download:
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
         self.response = response
-        self.body = _body_of(response, self.reader)
+        is_cut_off = not _CUT_OFF.isdisjoint(response.flags) and len(response.body) <= SIZE_LIMIT
+        # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
+        is_encoded = response.body and b"Content-Encoding" in response.headers
+        if not (is_cut_off or is_encoded or self.reader.is_broken):
+            self.body = response.body[: SIZE_LIMIT + 1]
 
     @property
     def status(self) -> int:
@@ -126,10 +129,8 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Exchange(NamedTuple):
-    """One request and its response, as the download handler sent and received them.
-
-    This is for the archive of a crawl (REP_ARCHIVE). No other crawl makes such a record.
-    """
+    """One request and its response, as the download handler sent and received them, for an archive
+    (REP_ARCHIVE)."""
 
     url: str
     sent_at: float
@@ -142,15 +143,11 @@ class Exchange(NamedTuple):
     body: bytes
     """The bytes of the body without transfer coding, but with content coding, up to the limit."""
     truncated: Truncation | None = None
-    protocol: str | None = None
-    """The protocol as the download handler names it; None if it names none."""
     ip_address: Address | None = None
     """The address of the connection; None if the download handler does not report it."""
     by_proxy: bool = False
     file: bytes | None = None
     """The decoded body, up to the limit. None if it cannot be decoded or is cut off."""
-    conditional: bool = False
-    """Whether the request carried a validator of the good copy."""
     origin: str = ""
     """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
     copy_sha256: str | None = None
@@ -167,10 +164,9 @@ async def run_within(
 ) -> T:
     """Return the result of a download. Raises TimeoutError if it takes too long.
 
-    Most download handlers keep ``download_timeout`` exactly. This is for the others (FTP, and
-    handlers whose timeout is for a single read), and allows about a fifth more. The time during
-    which ``is_waiting`` is true does not count, up to ``max_wait`` seconds. ``permit.expire`` ends
-    the download at once.
+    This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a fifth
+    more. The time during which ``is_waiting`` is true does not count, up to ``max_wait`` seconds.
+    ``permit.expire`` ends the download at once.
     """
     deferred = deferred_from_coro(download)
     timer, period = Timer(clock), max(seconds / 10, 0.01)
@@ -198,25 +194,11 @@ async def run_within(
         return await maybe_deferred_to_future(deferred)
     except (asyncio.CancelledError, CancelledError):
         if has_expired:
-            raise timeout_error() from None
+            raise TimeoutError from None
         raise
     finally:
         timer.cancel()
         permit.expire = None
-
-
-def timeout_error() -> TimeoutError:
-    """Return the error for an attempt that took too long."""
-    return TimeoutError("it took longer than REP_TIMEOUT")
-
-
-def _body_of(response: Response, reader: BodyReader) -> bytes | None:
-    # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
-    if reader.is_broken or (response.body and b"Content-Encoding" in response.headers):
-        return None
-    is_cut_off = not _CUT_OFF.isdisjoint(response.flags)
-    body = response.body[: SIZE_LIMIT + 1]
-    return None if is_cut_off and len(body) <= SIZE_LIMIT else body
 
 
 def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:
@@ -248,7 +230,9 @@ def _headers_received(request: Request, headers: Headers) -> None:
     if download is not None:
         latency = request.meta.get("download_latency")
         if latency is not None:
-            download.started = download.clock.monotonic() - latency
+            sent = download.clock.monotonic() - latency
+            download.waited += sent - download.started
+            download.started = sent
         download.reader = _reader(headers)
 
 
@@ -284,7 +268,8 @@ def _downloaded(request: Request, response: Response) -> None:
         response.headers.pop("Content-Encoding", None)
         if body != response.body:
             _set_body(response, body or b"")
-    if reader.is_broken or not _is_cacheable(response.status):
+    status = response.status
+    if reader.is_broken or not 200 <= status <= 499 or status in (206, 304, 407, 429):
         request.meta["dont_cache"] = True
 
 
@@ -301,11 +286,9 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         response_fields=_fields(response.headers),
         body=response.body[:limit],
         truncated=_truncation(response, limit, is_full=download.reader.is_full),
-        protocol=response.protocol,
         ip_address=response.ip_address,
         by_proxy=download.by_proxy,
         file=download.reader.body,
-        conditional=bool(download.validators),
         origin=download.file.key,
         copy_sha256=copy.sha256 if copy is not None else None,
     )
@@ -336,11 +319,6 @@ HANDLERS = (
 """The signal handlers of downloads, and their signals."""
 
 
-def _is_cacheable(status: int) -> bool:
-    """Return whether a cache should store a response with this status."""
-    return 200 <= status <= 499 and status not in (206, 304, 407, 429)
-
-
 def _reader(headers: Headers) -> BodyReader:
     return BodyReader(b",".join(headers.getlist("Content-Encoding")))
 
@@ -357,29 +335,21 @@ def _set_body(response: Response, body: bytes) -> None:
 # What the errors of a download mean, in words: for the log, the report and the tools
 
 MAX_LENGTH = 300
-"""The number of characters of an error message that are kept and shown."""
+"""The most characters of an error message."""
 
 _WORDS = {
     "the host name cannot be resolved": (
-        "CannotResolveHostError",
-        "DNSLookupError",
-        "UnknownHostError",
-        "gaierror",
+        "CannotResolveHostError DNSLookupError UnknownHostError gaierror"
     ),
-    "the connection was refused": ("ConnectionRefusedError", "DownloadConnectionRefusedError"),
-    "the connection timed out": ("ConnectTimeout", "TCPTimedOutError"),
-    "it took longer than REP_TIMEOUT": ("DownloadTimeoutError", "ReadTimeout", "TimeoutError"),
+    "the connection was refused": "ConnectionRefusedError DownloadConnectionRefusedError",
+    "the connection timed out": "ConnectTimeout TCPTimedOutError",
+    "it took longer than REP_TIMEOUT": "DownloadTimeoutError ReadTimeout TimeoutError",
     "the connection was closed before the response was complete": (
-        "ConnectionAborted",
-        "ConnectionDone",
-        "ConnectionLost",
-        "ConnectionResetError",
-        "PartialDownloadError",
-        "ResponseDataLossError",
-        "ServerDisconnectedError",
+        "ConnectionAborted ConnectionDone ConnectionLost ConnectionResetError "
+        "PartialDownloadError ResponseDataLossError ServerDisconnectedError"
     ),
 }
-_BY_NAME = {name: words for words, names in _WORDS.items() for name in names}
+_BY_NAME = {name: words for words, names in _WORDS.items() for name in names.split()}
 """The words for an error, by the name of its class. Twisted, the standard library, Scrapy and other
 download handlers have classes of the same name."""
 
@@ -388,7 +358,7 @@ _TLS = ("OpenSSL", "ssl", "service_identity")
 
 
 def in_words(error: BaseException) -> str:
-    """Return what went wrong, for people. It is printable, and not longer than MAX_LENGTH."""
+    """Return what went wrong, for people, in printable characters, at most MAX_LENGTH."""
     causes = list(_causes(error))
     for each in reversed(causes):  # the first cause says most
         if type(each).__module__.split(".")[0] in _TLS:

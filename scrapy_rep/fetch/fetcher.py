@@ -1,9 +1,7 @@
 """One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
-Another file of an origin is fetched likewise: see :class:`~scrapy_rep.origin.Resource`.
-
 :meth:`Fetcher.fetch` turns every response and every failure into one event for
-:mod:`scrapy_rep.origin`.
+:mod:`scrapy_rep.origin`. Other files of an origin (:class:`~scrapy_rep.origin.Resource`) likewise.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from typing_extensions import assert_never
 
 from ..frontier.clock import Clock
 from ..frontier.engine import Engine
-from ..frontier.fetch_limit import FetchLimit, Permit
+from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
@@ -56,18 +54,12 @@ from .downloader import (
     in_words,
     raised_by,
     run_within,
-    timeout_error,
 )
 from .redirects import RedirectPolicy, redirect_target
 
 MayFetch = Callable[[Request, str], Awaitable[bool]]
 
 logger = get_logger(__name__)
-
-FIRST_RETRY_PAUSE = 1
-MAX_RETRY_PAUSE = 60
-"""Seconds between two attempts of one fetch, doubling from the first to the maximum. Neither
-RFC 9309 nor Google gives a number."""
 
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
@@ -79,8 +71,7 @@ NO_ROBOTS_TXT = "not a robots.txt"
 class Fetcher:
     """Fetches the files of the origins of one crawl: their robots.txt, and others like it.
 
-    ``shared`` says whether several crawlers use the copies, through a shared store. ``record`` is
-    called with each request that was sent and its response.
+    ``shared``: several crawlers use the copies. ``record`` is called with each response.
     """
 
     def __init__(
@@ -109,20 +100,8 @@ class Fetcher:
         self._ignoring: set[str] = set()
         """The middlewares that ignored a request, as far as that was logged."""
         self._downloads = 0
-        """The number of files that are being downloaded."""
-        self._is_connected = False
-        """Whether the signal handlers of downloads are connected."""
-
-    def disconnect_idle(self) -> None:
-        """Disconnect the signal handlers of downloads if no file is being downloaded.
-
-        Scrapy sends these signals for each piece of each page, so handlers have a cost. To connect
-        and disconnect them for each file costs more, so this is called at regular intervals.
-        """
-        if self._is_connected and not self._downloads:
-            self._is_connected = False
-            for handler, signal in HANDLERS:
-                self._crawler.signals.disconnect(handler, signal=signal)
+        """The number of files that are being downloaded. The signal handlers of downloads, which
+        Scrapy calls for each piece of each page, are connected only while there is one."""
 
     async def fetch(
         self,
@@ -135,37 +114,34 @@ class Fetcher:
     ) -> FetchResult:
         """Fetch a file, and retry as the settings say.
 
-        ``page`` is the request that needs the file. The fetch uses its proxy and its
-        User-Agent. ``is_wanted`` returns whether a request waits for the file of an origin: else
-        there is no retry. ``may_fetch`` returns whether a URL may be fetched for a page: else a
-        file there is unavailable. ``may_probe`` returns whether pages of an origin have answered,
-        so that a 5xx may stand for a missing file.
+        The fetch uses the proxy and the User-Agent of ``page``, which needs the file. ``is_wanted``
+        returns whether a request waits for the file of an origin: else there is no retry.
+        ``may_fetch`` returns whether a URL may be fetched for a page: else a file there is
+        unavailable. ``may_probe`` returns whether a 5xx may stand for a missing file.
         """
         event = await self._attempt(file, page, may_fetch)
         for retry in range(self._settings.retry_times):
             if not isinstance(event, Unreachable) or not is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
-            pause = event.retry_after or min(FIRST_RETRY_PAUSE * 2**retry, MAX_RETRY_PAUSE)
+            pause = event.retry_after or retry_pause(retry)
             if event.retry_after and pause > self._settings.timeout:
                 break
             await self._clock.sleep(pause)
             if not is_wanted(file.key):
                 break
             self._count(file, "retry_count")
+            values = {"file": file.resource.name, "origin": file.key, "failure": event.failure}
             logger.debug(
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
-                {
-                    "file": file.resource.name,
-                    "origin": file.key,
-                    "attempt": retry + 2,
-                    "failure": event.failure,
-                },
+                {**values, "attempt": retry + 2},
             )
             event = await self._attempt(file, page, may_fetch)
-        if isinstance(event, Unreachable) and _is_plain_server_error(event):
+        if may_probe is not None and isinstance(event, Unreachable) and is_wanted(file.key):
             url = f"{file.key}/{uuid4().hex}"
-            if may_probe is not None and is_wanted(file.key) and may_probe(file.key, url):
+            # The site neither asks for a pause nor has a challenge.
+            is_plain = event.failure == f"status {event.status}" and event.retry_after is None
+            if is_plain and (event.status or 0) >= 500 and may_probe(file.key, url):
                 return await self._probe(file, page, event, url)
         return event
 
@@ -176,17 +152,14 @@ class Fetcher:
 
         Google treats a 5xx as a 404 if it can determine that a site sends it for missing pages.
         """
-        permit = await self._fetch_limit.acquire()
+        self._count(file, "probe_count")
+        timeout, max_wait = self._settings.timeout, self._settings.max_delay
         try:
-            self._count(file, "probe_count")
             request = self._request(file, page, url)
-            timeout, max_wait = self._settings.timeout, self._settings.max_delay
-            response = await self._send(file, request, permit, timeout, max_wait)
+            response = await self._send(file, request, timeout, max_wait)
         except Exception as error:
             failed = self._failed(file, error, url)
             return failed if isinstance(failed, Cancelled) else event
-        finally:
-            self._fetch_limit.release(permit)
         if response.status != event.status:
             return event
         logger.info(
@@ -196,13 +169,12 @@ class Fetcher:
             {"origin": file.key, "status": response.status, "url": url},
             extra={"spider": self._crawler.spider},
         )
-        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
-        return found._replace(url=event.url or file.file_url)
+        return self._missing(response)._replace(url=event.url or file.file_url)
 
     async def _attempt(
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
-        """Make one attempt. Returns the result even if an error occurs that nobody foresaw."""
+        """Make one attempt. Returns a result even after an error that nobody foresaw."""
         try:
             return await self._follow(file, page, may_fetch)
         except Exception as error:
@@ -229,8 +201,8 @@ class Fetcher:
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
-        left = self._settings.timeout
-        deadline = self._clock.monotonic() + left + self._settings.max_delay
+        left, wait_left = self._settings.timeout, self._settings.max_delay
+        record = self._record if file.resource.path == ROBOTS_TXT else None
         url = file.file_url
         file.redirects = ()
         visited: set[str] = set()
@@ -238,22 +210,15 @@ class Fetcher:
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
-                return self._disallowed(file, url)
-            asked = self._clock.monotonic()
-            permit = await self._fetch_limit.acquire()
-            started = self._clock.monotonic()
-            deadline += started - asked
+                self._count(file, "disallowed")
+                expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
+                return Unavailable(url, expires_at, from_cache=True)
+            request = self._request(file, page, url)
             try:
-                request = self._request(file, page, url)
-                max_wait = deadline - self._clock.monotonic() - left
-                record = self._record if file.resource.path == ROBOTS_TXT else None
-                try:
-                    response = await self._send(file, request, permit, left, max_wait, record)
-                # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
-                except Exception as error:
-                    return self._failed(file, error, url)
-            finally:
-                self._fetch_limit.release(permit)
+                response = await self._send(file, request, left, wait_left, record)
+            # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
+            except Exception as error:
+                return self._failed(file, error, url)
             refusal = redirects.response_refusal(response)
             if refusal is not None:
                 return Unreachable(refusal, url=url)
@@ -266,10 +231,13 @@ class Fetcher:
                 where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", response.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
-                return self._too_many_redirects(response)
+                if self._settings.too_many_redirects == "unreachable":
+                    return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
+                return self._missing(response)._replace(status=None)
             left -= self._clock.monotonic() - response.started
+            wait_left -= response.waited
             if left <= 0:
-                return self._failed(file, timeout_error(), url)
+                return self._failed(file, TimeoutError(), url)
             refusal = redirects.refusal(response, target)
             if refusal is not None:
                 return Unreachable(refusal, response.status, url)
@@ -286,12 +254,10 @@ class Fetcher:
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
         copy = file.copy
-        if self._settings.conditional_get and copy is not None and url == copy.url:
-            # The copy may come from a store, which may contain anything: check the values again.
-            if (etag := _validator(copy.etag)) is not None:
-                request.headers["If-None-Match"] = etag.encode("latin-1")
-            if (last_modified := _validator(copy.last_modified)) is not None:
-                request.headers["If-Modified-Since"] = last_modified.encode("latin-1")
+        if copy is not None and url == copy.url:
+            for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
+                if is_validator(value):  # the copy may come from any store
+                    request.headers[name] = str(value).encode("latin-1")
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
             request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
         if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
@@ -299,16 +265,13 @@ class Fetcher:
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
-        """Return the meta that sends a request for ``url`` the same way as ``page``.
-
-        Every hop uses the proxy, as in Scrapy's own redirects. A download slot belongs to a host.
-        """
-        keys = {"bindaddress", "download_slot", "proxy"}
+        """Return the meta that sends a request for ``url`` the same way as ``page``."""
+        keys = {"bindaddress", "download_slot", "proxy"}  # for every hop, as in Scrapy's redirects
         if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
             keys.remove("proxy")
         elif "proxy" in page.meta:
             keys.add("_auth_proxy")
-        if urlsplit(page.url).hostname != urlsplit(url).hostname:
+        if urlsplit(page.url).hostname != urlsplit(url).hostname:  # a slot belongs to a host
             keys.remove("download_slot")
         return {key: page.meta[key] for key in keys & page.meta.keys()}
 
@@ -316,22 +279,21 @@ class Fetcher:
         self,
         file: OriginFile,
         request: Request,
-        permit: Permit,
         seconds: float,
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
     ) -> Download:
-        """Send a request, and return its response.
+        """Send a request, and return its response. See :func:`run_within` for its time.
 
-        The download may take ``seconds``. The time that the request waits for its host does not
-        count, up to ``max_wait`` seconds. Raises TimeoutError, and the errors of Scrapy.
+        Raises TimeoutError, and the errors of Scrapy.
         """
-        engine = self._crawler.engine
-        assert engine is not None
 
         def is_waiting() -> bool:
             return request in self._frontier.waiting or self._engine.is_held(request)
 
+        engine = self._crawler.engine
+        assert engine is not None
+        permit = await self._fetch_limit.acquire()
         self._count(file, "request_count")
         headers = request.headers
         validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
@@ -340,8 +302,7 @@ class Fetcher:
         request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
         if self._settings.connections is None:  # else it would wait for a connection there
             self._engine.exclude(request)
-        if not self._is_connected:
-            self._is_connected = True
+        if not self._downloads:
             for handler, signal in HANDLERS:
                 self._crawler.signals.connect(handler, signal=signal)
         self._downloads += 1
@@ -357,6 +318,10 @@ class Fetcher:
             raise
         finally:
             self._downloads -= 1
+            if not self._downloads:
+                for handler, signal in HANDLERS:
+                    self._crawler.signals.disconnect(handler, signal=signal)
+            self._fetch_limit.release(permit)
             self._engine.include(request)
             self._frontier.finish(request)
             request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
@@ -418,16 +383,17 @@ class Fetcher:
         expires_at = self._expires_at(response.cache_headers(), default)
         return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
 
+    def _missing(self, response: Download) -> Unavailable:
+        return self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
+
     def _rules(self, file: OriginFile, response: Download, body: bytes) -> FetchResult:
         cache_headers = response.cache_headers()
         text = file_of(body)
         if text is not body:
             self._count(file, "unwrapped_count")
             body = text
-        page = None
-        if file.resource.path == ROBOTS_TXT:
-            headers = response.header("Content-Type"), response.header("cf-mitigated")
-            page = other_page(body, *headers)
+        headers = response.header("Content-Type"), response.header("cf-mitigated")
+        page = other_page(body, *headers) if file.resource.path == ROBOTS_TXT else None
         if page is not None:
             if self._settings.not_robots == "unreachable":
                 what = "a challenge, " if page is AccessResult.CHALLENGE else ""
@@ -442,25 +408,13 @@ class Fetcher:
             sha256=sha256(body).hexdigest(),
         )
         return Rules(
-            file.resource.parse(body, strict=self._settings.strict, url=response.url),
+            file.resource.parse(body, url=response.url),
             response.status,
             copy,
             self._expires_at(cache_headers),
             body,
             response.from_cache,
         )
-
-    def _too_many_redirects(self, response: Download) -> FetchResult:
-        if self._settings.too_many_redirects == "unreachable":
-            return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
-        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
-        return found._replace(status=None)
-
-    def _disallowed(self, file: OriginFile, url: str) -> FetchResult:
-        """Return the result if a robots.txt disallows a file. No request is sent."""
-        self._count(file, "disallowed")
-        expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
-        return Unavailable(url, expires_at, from_cache=True)
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
@@ -498,19 +452,17 @@ class Fetcher:
         return expires_at - self._clock.step()
 
 
+def retry_pause(retry: int) -> float:
+    """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
+    return float(min(2**retry, 60))
+
+
 def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
     """Return what the settings say about the statuses of a file."""
     return StatusPolicy(
         settings.disallow_statuses,
-        settings.unreachable_statuses,
         server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
-
-
-def _is_plain_server_error(event: Unreachable) -> bool:
-    """Whether a site answered 5xx, and neither asks for a pause nor has a challenge."""
-    is_plain = event.failure == f"status {event.status}" and event.retry_after is None
-    return is_plain and (event.status or 0) >= 500
 
 
 def _validator(value: str | None) -> str | None:

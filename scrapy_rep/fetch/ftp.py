@@ -17,10 +17,9 @@ class FTPDownloadHandler(BuiltInHandler):
     """The handler for ``ftp`` in DOWNLOAD_HANDLERS. The add-on puts it there."""
 
     async def download_request(self, request: Request) -> Response:
-        """Download a file. Scrapy calls this method.
+        """Download a file. If the server has no robots.txt, the status is 404.
 
-        The body of a robots.txt is cut one byte above the limit. If the server has no robots.txt,
-        the status is 404. Any other failure raises the error of Twisted.
+        Any other failure raises the error of Twisted.
         """
         if not request.meta.get(IS_ROBOTSTXT_REQUEST):
             return await super().download_request(request)

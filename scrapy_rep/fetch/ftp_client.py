@@ -30,17 +30,14 @@ async def retrieve(
     try:
         await maybe_deferred_to_future(client.retrieveFile(path, start))
     except FTPError as error:
-        if not start.data and _has_no_such_file(error):
+        reply = error.args[0][-1] if isinstance(error, CommandFailed) else ""
+        if not start.data and reply.startswith(NO_SUCH_FILE):
             return None
         if not start.full:
             raise
     finally:
         client.transport.loseConnection()
     return bytes(start.data)
-
-
-def _has_no_such_file(error: FTPError) -> bool:
-    return isinstance(error, CommandFailed) and error.args[0][-1].startswith(NO_SUCH_FILE)
 
 
 class _Client(FTPClient):

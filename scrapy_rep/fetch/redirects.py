@@ -1,12 +1,9 @@
 """Where a redirect of a robots.txt may lead (RFC 9309 §2.3.1.2).
 
-A redirect may lead to any host of the public web: "even across authorities (for example, hosts in
-the case of HTTP)". But a public site must not decide what the crawler requests inside its own
-network. So a redirect from a public site is not followed to an address that is not public, and if a
-host name leads to one, the response is not used.
-
-The special-purpose address registries of IANA (RFC 6890) say which addresses are public. IPv4
-addresses are also found in the IPv6 addresses that contain them.
+A redirect may lead to any host: "even across authorities (for example, hosts in the case of HTTP)".
+But a public site must not decide what the crawler requests inside its own network. So a redirect
+from a public site is not followed to an address that is not public (RFC 6890), and if a host name
+leads to one, the response is not used.
 """
 
 from __future__ import annotations
@@ -26,15 +23,7 @@ from .downloader import Download
 
 Address = IPv4Address | IPv6Address
 
-# RFC 3056; RFC 6052 §2.1; RFC 2765 §2.1; RFC 4291 §2.5.5. Each with the number of bits that follow
-# the IPv4 address.
-_IPV4_IN_IPV6 = (
-    (IPv6Network("2002::/16"), 80),
-    (IPv6Network("64:ff9b::/96"), 0),
-    (IPv6Network("::ffff:0:0/96"), 0),
-    (IPv6Network("::ffff:0:0:0/96"), 0),
-    (IPv6Network("::/96"), 0),
-)
+_NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: ends in the IPv4 address
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has assigned it
 _NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 
@@ -42,34 +31,23 @@ _NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 class RedirectPolicy:
     """Decides about the redirects of one attempt to get a robots.txt."""
 
-    _is_unrestricted: bool | None = None
-    """Whether the origin is not on the public web. None until the first redirect."""
+    _is_restricted: bool | None = None
+    """Whether the origin may be on the public web. None until the first redirect."""
 
     def refusal(self, response: Download, target: str) -> str | None:
-        """Return why a redirect to ``target`` is refused; None if it is followed.
+        """Return why the redirect of a response to ``target`` is refused; None if it is followed.
 
-        ``response`` contains the redirect. The first one is that of the origin whose robots.txt is
-        fetched. A host name of the target is not resolved: see :meth:`response_refusal`.
+        A host name of the target is not resolved: see :meth:`response_refusal`.
         """
-        if self._is_unrestricted is None:
-            self._is_unrestricted = _is_private(response)
-        if self._is_unrestricted:
-            return None
-        host = _host_of(target)
-        if is_local_name(host):
-            return _refusal(target, "this machine")
-        address = literal_address(host)
-        return None if address is None or is_public(address) else _refusal(target, str(address))
+        if self._is_restricted is None:
+            is_private = _private_host(response.url) or _private_connection(response)
+            self._is_restricted = not is_private
+        return _refusal(target, _private_host(target)) if self._is_restricted else None
 
     def response_refusal(self, response: Download) -> str | None:
-        """Return why the response to a redirect is not used; None if it is used.
-
-        The address of the connection decides, if the download handler reports it.
-        """
-        address = response.response.ip_address
-        if self._is_unrestricted is not False or response.by_proxy or address is None:
-            return None
-        return None if is_public(address) else _refusal(response.url, str(address))
+        """Return why the address that a response came from is refused; None if it is used."""
+        is_restricted = self._is_restricted
+        return _refusal(response.url, _private_connection(response)) if is_restricted else None
 
 
 def redirect_target(url: str, location: bytes) -> str | None:
@@ -89,23 +67,25 @@ def redirect_target(url: str, location: bytes) -> str | None:
     return target if len(target) <= URL_LIMIT else None
 
 
-def _is_private(response: Download) -> bool:
-    """Return whether the server that answered is known not to be on the public web."""
-    host = _host_of(response.url)
-    if is_local_name(host):
-        return True
-    address = literal_address(host)
-    if address is None and not response.by_proxy:
-        address = response.response.ip_address
-    return address is not None and not is_public(address)
+def _private_host(url: str) -> str | None:
+    """Return what the host of a URL stands for, if that is known not to be public."""
+    host = urlsplit(url).hostname or ""
+    return "this machine" if is_local_name(host) else _private(literal_address(host))
 
 
-def _host_of(url: str) -> str:
-    return urlsplit(url).hostname or ""
+def _private_connection(response: Download) -> str | None:
+    """Return the address that a response came from, if that is known not to be public."""
+    return None if response.by_proxy else _private(response.response.ip_address)
 
 
-def _refusal(target: str, address: str) -> str:
-    return f"redirect to {printable(target)} refused: {address} is not a public address"
+def _private(address: Address | None) -> str | None:
+    return None if address is None or is_public(address) else str(address)
+
+
+def _refusal(target: str, place: str | None) -> str | None:
+    if place is None:
+        return None
+    return f"redirect to {printable(target)} refused: {place} is not a public address"
 
 
 def is_public(address: Address) -> bool:
@@ -113,18 +93,17 @@ def is_public(address: Address) -> bool:
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast
     address = IPv6Address(int(address))  # without the zone
-    for network, shift in _IPV4_IN_IPV6:
-        if address in network:
-            return is_public(IPv4Address((int(address) >> shift) & 0xFFFF_FFFF))
+    in_ipv6 = address.ipv4_mapped or address.sixtofour  # RFC 4291 §2.5.5.2, RFC 3056
+    if in_ipv6 is not None or address in _NAT64:
+        return is_public(in_ipv6 or IPv4Address(int(address) & 0xFFFF_FFFF))
     return address in _GLOBAL_UNICAST and address.is_global
 
 
 def literal_address(host: str) -> Address | None:
-    """Return the IP address that a host stands for; None for a host name.
+    """Return the IP address that a host stands for, in any spelling; None for a host name.
 
-    Recognizes every spelling that a resolver reads as an address, as ``inet_aton`` does: at most
-    four numbers, each decimal, octal (``0177``) or hexadecimal (``0x7f``). ``127.1`` and
-    ``2130706433`` are 127.0.0.1.
+    As ``inet_aton`` reads it: at most four numbers, each decimal, octal (``0177``) or hexadecimal
+    (``0x7f``). ``127.1`` and ``2130706433`` are 127.0.0.1.
     """
     host = _plain(host).partition("%")[0]  # an IPv6 zone
     if ":" in host:
@@ -142,11 +121,6 @@ def plain_address(host: str) -> str | None:
     """Return the usual spelling of the IP address that a host stands for; None for a host name.
 
     An IPv6 address that contains an IPv4 address (RFC 4291 §2.5.5.2) is that address.
-
-    >>> plain_address("0x7f.1")
-    '127.0.0.1'
-    >>> plain_address("[::ffff:127.0.0.1]")
-    '127.0.0.1'
     """
     address = literal_address(host)
     if isinstance(address, IPv6Address):

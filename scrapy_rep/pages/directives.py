@@ -24,10 +24,11 @@ to `PageDirectives`.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
-from math import inf
+from itertools import islice
 from typing import Any, NamedTuple
 
 from scrapy.http import Response
@@ -38,24 +39,22 @@ from ..protocol.paths import resolve
 from ..protocol.printable import printable
 from ..protocol.tdmrep import TdmRule
 
-_ROBOTS_TAG, _LINK = "robots-tag", "link"
+_ROBOTS, _ROBOTS_TAG, _LINK = "robots", "robots-tag", "link"
+_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
+LICENSE = "license"
+"""The link type of RSL and of the HTML standard."""
 
-HEADERS = ("x-robots-tag", _ROBOTS_TAG, "tdm-reservation", "tdm-policy", _LINK)
+HEADERS = ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)
 """The names of the headers that are read, in lower case."""
+META_NAMES = (_ROBOTS, *_TDM)
+"""The names of the meta elements that are read, besides the product tokens of the crawler."""
+
+META, TDM_PLACE = "meta", "tdmrep.json"
+"""The places of rules in the page, and in the TDM file of the origin. The place of any other rule
+is the name of its header."""
 
 MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
-
-META = "meta"
-"""The place of a rule in the page. The place of any other rule is `TDM_PLACE`, or the name of its
-header."""
-TDM_PLACE = "tdmrep.json"
-"""The place of a rule in the TDM file of the origin."""
-
-_ROBOTS = "robots"
-LICENSE = "license"
-"""The link type of RSL and of the HTML standard."""
-_TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 
 _NUMBERS = ("max-snippet", "max-video-preview")
 _PREVIEWS = ("none", "standard", "large")
@@ -65,14 +64,8 @@ _OTHERS = ("none", "all", "index", "follow", "max-image-preview", _UNAVAILABLE_A
 
 # agent = token ["/" version] ":"
 # A name or the end of the part follows. So "foo: 5" and the time of a date have no agent.
-_AGENT = re.compile(
-    r"""
-    \s* ( \* | [A-Za-z0-9_][A-Za-z0-9_.-]* )
-    (?: / \S* )?
-    \s* : \s* (?= [A-Za-z*] | \Z )
-    """,
-    re.VERBOSE,
-)
+_NAME = r"(?: \* | [A-Za-z0-9_][A-Za-z0-9_.-]* )"
+_AGENT = re.compile(rf"\s* ({_NAME}) (?: / \S* )? \s* : \s* (?= [A-Za-z*] | \Z )", re.VERBOSE)
 _NUMBER = re.compile("-1|[0-9]{1,9}")
 
 # Text up to a separator that is not in quotation marks, for one separator each. The last quotation
@@ -85,13 +78,7 @@ _BETWEEN_COMMAS, _BETWEEN_SEMICOLONS = (
 )
 
 # Link (RFC 8288 §3): "<" target ">" *( ";" parameter )
-_LINK_VALUE = re.compile(
-    rf"""
-    < ( [^<>]* ) >
-    ( (?: [^,"]+ | {_QUOTED} )* )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+_LINK_VALUE = re.compile(rf'< ([^<>]*) > ( (?: [^,"]+ | {_QUOTED} )* )', re.VERBOSE | re.DOTALL)
 # A challenge with the scheme of RSL (RFC 9110 §11.3), in a line without quoted strings.
 _LICENSE_CHALLENGE = re.compile(
     r"(?:^|,) [ \t]* license (?: [ \t]+ (?! [ \t=] ) | [ \t]* (?: , | \Z ) )",
@@ -100,39 +87,25 @@ _LICENSE_CHALLENGE = re.compile(
 _QUOTED_STRING = re.compile(_QUOTED, re.VERBOSE | re.DOTALL)
 MAX_CHALLENGES, MAX_CHALLENGE = 10, 4096
 """The WWW-Authenticate lines that are read, and the characters of each (ours)."""
-PAYMENT_REQUIRED = 402
-"""RFC 9110 §15.5.3."""
 MAX_OFFERS = 16_384
 """Characters of a PAYMENT-REQUIRED header. A longer one is not kept (ours)."""
 
 _PARAMETER_VALUE = re.compile("[=:]")
-_BARE_AGENT = re.compile(r"\* | [A-Za-z0-9_][A-Za-z0-9_.-]*", re.VERBOSE)
+_BARE_AGENT = re.compile(_NAME, re.VERBOSE)
 
 _UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
 """The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
 
 
-class Element(NamedTuple):
-    """A meta or a link element of a page."""
-
-    tag: str
-    """``meta`` or ``link``."""
-    key: str
-    """Its name or its link types (``rel``), in lower case."""
-    value: str
-    """Its content, or the URL that it links to (``href``)."""
-
-
 class Statement(NamedTuple):
-    """A rule that applies to this crawler, and where it was found."""
+    """A rule that applies to this crawler, and where it was found. Names are in lower case."""
 
     rule: str
-    """The name of the rule, in lower case."""
     argument: str
     place: str
-    """``meta``, ``tdmrep.json``, or the name of the header in lower case."""
+    """``meta``, ``tdmrep.json``, or the name of the header."""
     agent: str = WILDCARD_AGENT
-    """The product token for which the rule is meant, in lower case, or ``*``."""
+    """The product token for which the rule is meant, or ``*``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,9 +186,7 @@ NO_DIRECTIVES = PageDirectives()
 """The directives of a page that states nothing."""
 
 # Each flag is the rule of the same name. ``expired`` is not a rule: it follows from a date.
-_FLAGS = frozenset(field.name for field in fields(PageDirectives) if field.type == "bool") - {
-    "expired"
-}
+_FLAGS = {field.name for field in fields(PageDirectives) if field.type == "bool"} - {"expired"}
 
 _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 """The names of rules. None of them is read as an agent."""
@@ -223,59 +194,86 @@ _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 
 def statements(
     headers: Iterable[tuple[str, str]],
-    elements: Iterable[Element],
+    elements: Iterable[tuple[str, str, str]],
     tokens: Sequence[str],
     tdm: TdmRule | None = None,
-) -> list[Statement]:
-    """Return all statements of a response that apply to a crawler, in the order found.
+) -> Iterator[Statement]:
+    """Yield all statements of a response that apply to a crawler, in the order found.
 
-    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are those of its
-    page with the names `meta_names(tokens)` and the link type `LICENSE`; others are skipped.
-    `tokens` are the crawler's product tokens in lower case. `tdm` is the rule of the TDM file.
+    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are what
+    `html.elements` yields for `META_NAMES`, `tokens` and `LICENSE`. `tokens` are the crawler's
+    product tokens in lower case. `tdm` is the rule of the TDM file.
     """
-    stated = [*_of_headers(headers, tokens), *_of_page(elements, tokens)]
+    for place, line in headers:
+        if place == _LINK:
+            for target in _licenses(line):
+                yield Statement(LICENSE, target, place)
+        elif place in _TDM:
+            yield from _of_tdm(place, place, line)
+        else:
+            rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
+            for agent, rule, argument in rules:
+                agent = WILDCARD_AGENT if agent == _ROBOTS else agent
+                if agent == WILDCARD_AGENT or agent in tokens:
+                    yield Statement(rule, argument, place, agent)
+    for tag, name, value in elements:
+        if tag == "link":
+            if target := value.strip():
+                yield Statement(LICENSE, target, META)
+        elif name in _TDM:
+            yield from _of_tdm(name, META, value)
+        else:
+            agent = WILDCARD_AGENT if name == _ROBOTS else name
+            for _, rule, argument in _rules(value, scoped=False):
+                yield Statement(rule, argument, META, agent)
     if tdm is not None:
-        stated.append(Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE))
+        yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         if tdm.policy is not None:
-            stated.append(Statement(_TDM_POLICY, tdm.policy, TDM_PLACE))
-    return stated
+            yield Statement(_TDM_POLICY, tdm.policy, TDM_PLACE)
 
 
-def meta_names(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the meta elements that apply to a crawler, in lower case."""
-    return (_ROBOTS, *tokens, *_TDM)
+def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
+    value = value.strip()
+    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
+        yield Statement(rule, value, place)
 
 
-def merge(stated: Sequence[Statement], url: str | None = None) -> PageDirectives:
+def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:
     """Return the directives that follow from all statements: the most restrictive ones.
 
     Licenses are resolved against the URL of the page.
     """
     found: dict[str, Any] = {}
-    for rule, argument, _, _ in stated:
+    licenses: dict[str, None] = {}
+    tdm: dict[str, dict[str, list[str]]] = {}
+    for rule, argument, place, _ in stated:
+        field = rule.replace("-", "_")
         if rule in _FLAGS:
             found[rule] = True
         elif rule == "none":
             found["noindex"] = found["nofollow"] = True
         elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
-            field = rule.replace("-", "_")
-            found[field] = min(found.get(field, -1), int(argument), key=_limit)
+            numbers = (found.get(field, -1), int(argument))
+            found[field] = min(numbers, key=lambda number: (number < 0, number))  # -1: no limit
         elif rule == "max-image-preview" and argument.lower() in _PREVIEWS:
-            previews = (found.get("max_image_preview", _PREVIEWS[-1]), argument.lower())
-            found["max_image_preview"] = min(previews, key=_PREVIEWS.index)
-        elif rule == _UNAVAILABLE_AFTER:
-            moment = parse_date(argument)
-            if moment is not None:
-                found[rule] = min(moment, found.get(rule, moment))
+            previews = (found.get(field, _PREVIEWS[-1]), argument.lower())
+            found[field] = min(previews, key=_PREVIEWS.index)
+        elif rule == _UNAVAILABLE_AFTER and (moment := parse_date(argument)) is not None:
+            found[rule] = min(moment, found.get(rule, moment))
+        elif rule == LICENSE:
+            licenses[argument] = None
+        elif rule in _TDM:
+            tdm.setdefault(rule, {}).setdefault(place, []).append(argument)
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
-    references = dict.fromkeys(one.argument for one in stated if one.rule == LICENSE)
-    resolved = (resolve(reference, url) for reference in tuple(references)[:MAX_LICENSES])
+    resolved = (resolve(reference, url) for reference in islice(licenses, MAX_LICENSES))
     found["licenses"] = tuple(dict.fromkeys(filter(None, resolved)))
-    if reservations := _from_first_place(stated, _TDM_RESERVATION):
-        found["tdm_reservation"] = "1" in reservations
-    if policies := _from_first_place(stated, _TDM_POLICY):
-        found["tdm_policy"] = policies[0]
+    # The page over the headers over the TDM file. "The absence of `tdm-reservation` and
+    # `tdm-policy` MUST not reset current values".
+    for rule, places in tdm.items():
+        values = next(places[place] for place in (META, rule, TDM_PLACE) if place in places)
+        is_policy = rule == _TDM_POLICY
+        found[rule.replace("-", "_")] = values[0] if is_policy else "1" in values
     return PageDirectives(**found)
 
 
@@ -284,31 +282,14 @@ def parse_date(text: str) -> datetime | None:
 
     A date without a time zone, or with an unknown one, is taken as UTC.
     """
-    text = text.strip()
     try:
-        date = datetime.fromisoformat(_UTC.sub("+00:00", text)).replace(microsecond=0)
+        date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
         return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
     except OverflowError:  # no such year
         return None
     except ValueError:
         seconds = http_date(text)
         return None if seconds is None else utc(seconds)
-
-
-def _limit(number: int) -> float:
-    """Return a number by which limits are compared: -1 means no limit."""
-    return inf if number < 0 else number
-
-
-def _from_first_place(stated: Sequence[Statement], rule: str) -> list[str]:
-    """Return the values of a rule of TDMRep in the page, else in the headers, else in the TDM file.
-
-    "The absence of `tdm-reservation` and `tdm-policy` MUST not reset current values".
-    """
-    for place in (META, rule, TDM_PLACE):
-        if values := [one.argument for one in stated if (one.rule, one.place) == (rule, place)]:
-            return values
-    return []
 
 
 # Headers
@@ -321,9 +302,9 @@ def header_lines(response: Response, name: str) -> list[str]:
 
 def terms_of(response: Response) -> AccessTerms | None:
     """Return what a response requires; None if it requires neither a payment nor a license."""
-    needs_payment = response.status == PAYMENT_REQUIRED
-    if not needs_payment and response.status != 401:
+    if response.status not in (401, 402):  # RFC 9110 §15.5.2, §15.5.3
         return None
+    needs_payment = response.status == 402
     needs_license = any(
         _LICENSE_CHALLENGE.search(_QUOTED_STRING.sub("", line[:MAX_CHALLENGE]))
         for line in header_lines(response, "WWW-Authenticate")[:MAX_CHALLENGES]
@@ -342,33 +323,12 @@ def terms_of(response: Response) -> AccessTerms | None:
     )
 
 
-def _of_headers(headers: Iterable[tuple[str, str]], tokens: Sequence[str]) -> Iterator[Statement]:
-    for place, line in headers:
-        if place in _TDM:
-            yield from _of_tdm(place, place, line)
-            continue
-        if place == _LINK:
-            for target in link_targets(line, LICENSE):
-                yield Statement(LICENSE, target, place)
-            continue
-        rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
-        for agent, rule, argument in rules:
-            if agent == WILDCARD_AGENT or agent in tokens:
-                yield Statement(rule, argument, place, agent)
-
-
-def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
-    value = value.strip()
-    if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
-        yield Statement(rule, value, place)
-
-
-def link_targets(line: str, rel: str) -> Iterator[str]:
-    """Yield the targets of the links of a header line that have a link type.
+def _licenses(line: str) -> Iterator[str]:
+    """Yield the targets of the links of a header line that are licenses.
 
     A link with an anchor is skipped: it is not a link of this page (RFC 8288 §3.2).
     """
-    if rel not in line.lower():
+    if LICENSE not in line.lower():
         return
     for target, written in _LINK_VALUE.findall(line):
         parameters: dict[str, str] = {}
@@ -377,7 +337,7 @@ def link_targets(line: str, rel: str) -> Iterator[str]:
             # "Occurrences after the first MUST be ignored" (RFC 8288 §3.3).
             parameters.setdefault(name.strip().lower(), value.strip().strip('"'))
         types = parameters.get("rel", "").lower().split()
-        if target.strip() and rel in types and "anchor" not in parameters:
+        if target.strip() and LICENSE in types and "anchor" not in parameters:
             yield target.strip()
 
 
@@ -397,8 +357,6 @@ def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
             # "noindex;nofollow" has no agent, and "mybot: noindex;nofollow" one of X-Robots-Tag.
             yield from _rules(member.replace(";", ","), scoped=True)
             continue
-        if agent == _ROBOTS:
-            agent = WILDCARD_AGENT
         for parameter in parameters:
             written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
             name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
@@ -411,25 +369,17 @@ def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
 
     `scoped` is true for headers, in which an agent may stand before a rule.
     """
-    parts = line.split(",")
-    agent = WILDCARD_AGENT
-    number = 0
-    while number < len(parts):
-        part = parts[number]
-        number += 1
-        begin = 0
+    parts, agent = deque(line.split(",")), WILDCARD_AGENT
+    while parts:
+        part, begin = parts.popleft(), 0
         while scoped and (found := _agent(part, begin)):
-            agent = WILDCARD_AGENT if found[1].lower() == _ROBOTS else found[1].lower()
-            begin = found.end()
+            agent, begin = found[1].lower(), found.end()
         name, _, argument = part[begin:].partition(":")
-        name = name.strip().lower()
-        if name == _UNAVAILABLE_AFTER:
-            first = number
-            while number < len(parts) and not _begins_rule(parts[number]):
-                number += 1
-            argument = ",".join([argument, *parts[first:number]])
+        name, arguments = name.strip().lower(), [argument]
+        while name == _UNAVAILABLE_AFTER and parts and not _begins_rule(parts[0]):
+            arguments.append(parts.popleft())
         if name in _RULE_NAMES:
-            yield agent, name, argument.strip()
+            yield agent, name, ",".join(arguments).strip()
 
 
 def _agent(part: str, begin: int = 0) -> re.Match[str] | None:
@@ -439,19 +389,3 @@ def _agent(part: str, begin: int = 0) -> re.Match[str] | None:
 
 def _begins_rule(part: str) -> bool:
     return part.partition(":")[0].strip().lower() in _RULE_NAMES or _agent(part) is not None
-
-
-# The page
-
-
-def _of_page(elements: Iterable[Element], tokens: Sequence[str]) -> Iterator[Statement]:
-    for tag, name, value in elements:
-        if tag == "link":
-            if LICENSE in name.split() and value.strip():
-                yield Statement(LICENSE, value.strip(), META)
-        elif name == _ROBOTS or name in tokens:
-            agent = WILDCARD_AGENT if name == _ROBOTS else name
-            for _, rule, argument in _rules(value, scoped=False):
-                yield Statement(rule, argument, META, agent)
-        elif name in _TDM:
-            yield from _of_tdm(name, META, value)

@@ -16,22 +16,21 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from urllib.parse import urljoin
 
+from lxml.etree import HTMLParser  # type: ignore[import-untyped]
 from parsel import Selector
+from parsel.selector import create_root_node
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.response import get_base_url
 from w3lib.encoding import resolve_encoding
 from w3lib.html import HTML5_WHITESPACE
 from w3lib.url import canonicalize_url, safe_url_string
 
-from .directives import Element
-
 MAX_PAGE = 2 * 1024 * 1024
 """The bytes of a page in which elements are searched for. Googlebot reads no more of a page."""
 MAX_ELEMENTS = 10_000
 """The meta and link elements of a page that are looked at, whatever their names are (ours)."""
 MAX_VALUE = 4096
-"""The characters of an attribute that are read. A link with a longer URL is skipped, for a part of
-a URL is another URL (ours)."""
+"""The characters of an attribute that are read. A link with a longer URL is skipped (ours)."""
 MAX_VALUES = 4 * MAX_VALUE
 """The characters of all contents and URLs of a page that are read (ours)."""
 _MAX_TAG = 4 * MAX_VALUE
@@ -44,8 +43,7 @@ NO_VALUES: frozenset[str] = frozenset()
 
 MAX_LINKS = 2000
 """How many links of a page are parsed, those with `REL_VALUES` first. Each 100 characters of an
-`href` count as one more link. Further links are ignored, because parsing is slow: a page could
-otherwise stop the crawl for seconds (ours)."""
+`href` count as one more link. A page could otherwise stop the crawl for seconds (ours)."""
 
 _NOT_ASCII = ("utf-16", "utf-32", "iso2022")
 """Prefixes of encodings in which the bytes of markup are not those of ASCII."""
@@ -59,25 +57,25 @@ def markup(response: HtmlResponse) -> bytes:
     body: bytes = response.body
     if b"\0" not in body and b"\x1b" not in body:
         return body
-    encoding = resolve_encoding(response.encoding) or ""
-    is_ascii = not encoding.startswith(_NOT_ASCII)
-    return body if is_ascii else response.text.encode("utf-8", "replace")
+    if not (resolve_encoding(response.encoding) or "").startswith(_NOT_ASCII):
+        return body
+    return response.text.encode("utf-8", "replace")
 
 
-_BODY_TAG, _ANY_TAG = (
-    re.compile(rb"<(?:%b)(?=[\s/>])" % name, re.IGNORECASE) for name in (b"body", b"meta|link")
-)
+_BODY_TAG = re.compile(rb"<body(?=[\s/>])", re.IGNORECASE)
+_ANY_TAG = re.compile(rb"<(?:meta|link)(?=[\s/>])", re.IGNORECASE)
 _END_TYPE = "end-of-head"
 _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""
 
 
-def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]:
+def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[str, str, str]]:
     """Yield the meta elements with one of some names, and the links with a link type.
 
-    `html` is a page in an encoding that is a superset of ASCII. `names` and `rel` are in lower
-    case. Only links up to the first body tag count: `rel` is a link type that is not allowed in the
-    body (HTML §4.6.7). An element in a ``template`` is ignored.
+    Each has its tag, its name or link types in lower case, and its content or URL. `html` is a page
+    in an encoding that is a superset of ASCII. `names` and `rel` are in lower case. Only links up
+    to the first body tag count: `rel` is a link type that is not allowed in the body (HTML §4.6.7).
+    An element in a ``template`` is ignored.
     """
     html = html[:MAX_PAGE]
     first = _ANY_TAG.search(html)
@@ -87,14 +85,15 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
     head_end = body.start() if body else len(html)
     lower = html.lower()
     last = lower.rfind(b"<meta", head_end)
-    end = head_end if last < 0 else last + _MAX_TAG
-    if not any(name.encode() in lower[first.start() : end] for name in (rel, *names)):
+    start, end = first.start(), head_end if last < 0 else last + _MAX_TAG
+    if all(lower.find(name.encode(), start, end) < 0 for name in (rel, *names)):
         return
     html = html[:head_end] + _HEAD_END + html[head_end:end] if head_end < end else html[:end]
-    text = html.decode("utf-8", "replace")
+    # Unlike those of Selector, its elements have no class that lxml looks up in Python.
+    root = create_root_node(html.decode("utf-8", "replace"), HTMLParser)
     in_head = True
     left = MAX_VALUES
-    for element in islice(Selector(text=text, type="html").root.iter("meta", "link"), MAX_ELEMENTS):
+    for element in islice(root.iter("meta", "link"), MAX_ELEMENTS):
         is_meta = element.tag == "meta"
         key = element.get("name" if is_meta else "rel", "")[:MAX_VALUE].strip().lower()
         if key == _END_TYPE:
@@ -109,7 +108,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[Element]
             left -= len(value)
             if left < 0:
                 return
-            yield Element(element.tag, key, value)
+            yield element.tag, key, value
 
 
 def document(response: HtmlResponse) -> tuple[Selector, str, str]:
@@ -141,7 +140,8 @@ class Links:
         self._page: HtmlResponse | None = None
         if isinstance(response, HtmlResponse):
             text = markup(response).lower()
-            if any(value.encode() in text for value in REL_VALUES):
+            # CPython finds the last place of a short text faster than the first one.
+            if any(text.rfind(value.encode()) >= 0 for value in REL_VALUES):
                 self._page = response
         self._left = 100 * MAX_LINKS
 

@@ -7,9 +7,9 @@ payment or a license is not retried.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,32 +18,25 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
+from .. import meta_keys
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
-from ..meta_keys import (
-    DONT_RETRY,
-    IS_ROBOTSTXT_REQUEST,
-    LINK_REL,
-    OBEY_NOFOLLOW,
-    PAGE_DIRECTIVES,
-    USAGE,
-)
 from ..protocol import usage
 from ..protocol.agents import product_tokens
-from ..protocol.freshness import http_date, utc
+from ..protocol.freshness import http_date
 from ..protocol.tdmrep import TdmRule
 from ..settings import Settings, read_settings
 from ..startup import abort_on_setting_error
 from .directives import (
     HEADERS,
     LICENSE,
+    META_NAMES,
     NO_DIRECTIVES,
     PageDirectives,
     Statement,
     header_lines,
     merge,
-    meta_names,
     statements,
     terms_of,
 )
@@ -96,7 +89,8 @@ def statements_in(
     if not _HEADERS.isdisjoint(response.headers):
         lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    return statements(lines, elements(body, meta_names(tokens), LICENSE), tokens, tdm)
+    found = elements(body, (*META_NAMES, *tokens), LICENSE)
+    return list(statements(lines, found, tokens, tdm))
 
 
 def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
@@ -105,8 +99,12 @@ def directives_of(response: Response, stated: list[Statement]) -> PageDirectives
     if not stated and terms is None:  # the usual case
         return NO_DIRECTIVES
     directives = merge(stated, response.url)
-    after = directives.unavailable_after
-    expired = after is not None and after < _date(response)
+    after, expired = directives.unavailable_after, False
+    if after is not None:
+        date = http_date("".join(header_lines(response, "Date")[-1:]))
+        expired = after.timestamp() < (time.time() if date is None else date)
+    if terms is None and not expired:
+        return directives
     return replace(directives, access_terms=terms, expired=expired)
 
 
@@ -148,28 +146,28 @@ class PageDirectivesMiddleware:
         Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
         to a request for a robots.txt is not a page.
         """
-        meta = request.meta
-        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
-        if is_retryable and terms_of(response) is not None:
-            meta[DONT_RETRY] = _NOT_RETRIED
+        kept = meta_keys.DONT_RETRY, meta_keys.IS_ROBOTSTXT_REQUEST
+        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
+            request.meta[meta_keys.DONT_RETRY] = _NOT_RETRIED
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
-        meta = response.meta
-        meta[PAGE_DIRECTIVES], meta[USAGE] = page
-        if not page.directives.indexable:
-            self._stats.inc_value("robotstxt/noindex")
-        if page.directives.nofollow:
-            self._stats.inc_value("robotstxt/nofollow")
-        terms = page.directives.access_terms
-        if terms is not None and terms.payment_required:
-            self._stats.inc_value("robotstxt/payment_required")
-        if terms is not None and terms.license_required:
-            self._stats.inc_value("robotstxt/license_required")
+        directives, meta = page.directives, response.meta
+        meta[meta_keys.PAGE_DIRECTIVES], meta[meta_keys.USAGE] = page
+        if directives is not NO_DIRECTIVES:
+            terms = directives.access_terms
+            for stat, applies in (
+                ("robotstxt/noindex", not directives.indexable),
+                ("robotstxt/nofollow", directives.nofollow),
+                ("robotstxt/payment_required", terms and terms.payment_required),
+                ("robotstxt/license_required", terms and terms.license_required),
+            ):
+                if applies:
+                    self._stats.inc_value(stat)
         if self._events is not None:
-            self._events.page(response.url, page.directives, page.usage)
+            self._events.page(response.url, directives, page.usage)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -216,20 +214,24 @@ class PageDirectivesMiddleware:
 
     def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
-        if self._settings.noindex == "drop" and not page.directives.indexable:
-            name, text = "noindex", "says noindex"
-            if not page.directives.noindex:
-                date = page.directives.unavailable_after
-                name, text = "unavailable_after", f"is unavailable since {date:%Y-%m-%d}"
-            if self._events is not None:
-                self._events.dropped_for_directive(url, name)
-            return ItemNotIndexable(f"its page {text}")
+        reason: ItemNotIndexable | ItemUsageRefused
+        directives = page.directives
         refused = usage.refused(self._settings.intended_uses, page.usage)
-        if not refused:
+        if self._settings.noindex == "drop" and directives.noindex:
+            names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
+        elif self._settings.noindex == "drop" and directives.expired:
+            date = f"{directives.unavailable_after:%Y-%m-%d}"
+            names = ["unavailable_after"]
+            reason = ItemNotIndexable(f"its page is unavailable since {date}")
+        elif refused:
+            names = [usage.use(name) for name in refused]
+            reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
+        else:
             return None
         if self._events is not None:
-            self._events.dropped_for_usage(url, [usage.use(name) for name in refused])
-        return ItemUsageRefused(f"its page refuses {', '.join(refused)}")
+            is_usage = isinstance(reason, ItemUsageRefused)
+            self._events.page_dropped(url, names, is_usage=is_usage)
+        return reason
 
     async def _drop(
         self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
@@ -255,35 +257,26 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
-        if meta.get(DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
-            del meta[DONT_RETRY]
+        if meta.get(meta_keys.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
+            del meta[meta_keys.DONT_RETRY]
         if rel:
-            meta[LINK_REL] = tuple(sorted(rel))
+            meta[meta_keys.LINK_REL] = tuple(sorted(rel))
         else:
-            meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
-        if meta.get(OBEY_NOFOLLOW, True):
-            if self._settings.nofollow == "drop" and page.directives.nofollow:
-                self._drop_request(request, response, "nofollow")
-                return False
-            if self._settings.rel_nofollow == "drop" and "nofollow" in rel:
-                self._drop_request(request, response, "rel_nofollow")
-                return False
-        return True
-
-    def _drop_request(self, request: Request, response: Response, reason: str) -> None:
+            meta.pop(meta_keys.LINK_REL, None)  # of the link of another page, whose meta was copied
+        if self._settings.nofollow == "drop" and page.directives.nofollow:
+            reason = "nofollow"
+        elif self._settings.rel_nofollow == "drop" and "nofollow" in rel:
+            reason = "rel_nofollow"
+        else:
+            return True
+        if not meta.get(meta_keys.OBEY_NOFOLLOW, True):
+            return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         if self._events is not None:
-            self._events.dropped_for_directive(response.url, reason)
+            self._events.page_dropped(response.url, [reason])
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
             extra={"spider": self._crawler.spider},
         )
-
-
-def _date(response: Response) -> datetime:
-    """Return the date of a response; the current time if it has no valid Date header."""
-    value = response.headers.get("Date")
-    seconds = http_date(value.decode("latin-1")) if value else None
-    date = None if seconds is None else utc(seconds)
-    return date or datetime.now(timezone.utc)
+        return False

@@ -18,6 +18,9 @@ from .verdict import Reason
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 REFUSAL_STATUSES = frozenset({401, 403})
+UNREACHABLE_STATUSES = frozenset({407, 429})
+"""The 4xx that say nothing of the file: a proxy wants a login, or the crawler is too fast (Google
+treats 429 like a 5xx; 407 is ours)."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
@@ -77,7 +80,6 @@ class StatusPolicy(NamedTuple):
     """The choices that a user can make about statuses. The defaults follow RFC 9309."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
-    unreachable_statuses: AbstractSet[int] = frozenset({407, 429})
     server_errors_are_unavailable: bool = False
 
 
@@ -111,7 +113,7 @@ def access_result(
         return AccessResult.UNREACHABLE
     if status in policy.disallow_statuses:
         return AccessResult.DISALLOWED
-    if status in policy.unreachable_statuses:
+    if status in UNREACHABLE_STATUSES:
         return AccessResult.UNREACHABLE
     if status in REFUSAL_STATUSES:
         return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED

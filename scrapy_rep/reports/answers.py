@@ -14,16 +14,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
-from .records import (
-    EMPTY,
-    EXEMPT,
-    REDIRECT_LOOP,
-    UNCHECKED,
-    Deciding,
-    HostPace,
-    OriginReport,
-    Report,
-)
+from . import records
+from .records import Deciding, HostPace, OriginReport, Report
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",
@@ -38,8 +30,8 @@ REASONS: dict[str, str] = {
     Reason.INVALID_HOST: "the URL has no valid host",
     Reason.VISIT_TIME: "the Visit-time of the site",
     Reason.LOCAL_RULE: "a local rule (REP_LOCAL_RULES)",
-    EXEMPT: "exempt (dont_obey_robotstxt)",
-    UNCHECKED: "sent without a check",
+    records.EXEMPT: "exempt (dont_obey_robotstxt)",
+    records.UNCHECKED: "sent without a check",
 }
 """What each reason of a verdict means, to be read after "because of" or on its own."""
 
@@ -51,7 +43,7 @@ def reason_text(reason: str) -> str:
 
 def is_rule(deciding: Deciding) -> bool:
     """Whether a rule of a robots.txt decided. An exception has the rule that it breaks."""
-    return deciding.rule is not None and deciding.reason not in (EXEMPT, Reason.LOCAL_RULE)
+    return deciding.rule is not None and deciding.reason not in (records.EXEMPT, Reason.LOCAL_RULE)
 
 
 def deciding_text(deciding: Deciding) -> str:
@@ -63,12 +55,12 @@ def deciding_text(deciding: Deciding) -> str:
 
 STATES = {
     "rules": ("Rules", "good"),
-    EMPTY: ("Empty", "warn"),
+    records.EMPTY: ("Empty", "warn"),
     "not-robots-txt": ("Not a robots.txt", "warn"),
     "challenge": ("Challenge", "warn"),
     "unavailable": ("No robots.txt (404)", "warn"),
     "refused": ("Refused (401, 403)", "warn"),
-    REDIRECT_LOOP: ("Redirect loop", "warn"),
+    records.REDIRECT_LOOP: ("Redirect loop", "warn"),
     "disallowed": ("All disallowed", "warn"),
     "unreachable": ("Unreachable", "bad"),
     "unknown": ("Not fetched", "plain"),
@@ -119,13 +111,10 @@ def disallowed(report: Report) -> list[Deciding]:
 
 
 class Pace(NamedTuple):
-    """The pace that sites asked for, and the pace that the crawl kept."""
+    """The hosts with gaps: with a delay, worst first, and without a delay, fastest first."""
 
     asked: list[HostPace]
-    """The hosts with a delay and with at least one gap while it applied, worst first: by the ratio
-    of the smallest gap to the delay."""
     unasked: list[HostPace]
-    """The hosts without a delay and with at least one gap, fastest first."""
     too_short: int
     """The gaps that were shorter than the delay."""
 
@@ -194,6 +183,6 @@ def judged(report: Report) -> dict[str, bool | None]:
         "backoff": "REP_BACKOFF" not in is_off,
         "speed": False if kept.too_short else (bool(kept.asked) and is_shown) or None,
         "methods": methods <= {"GET", "HEAD"} if methods else None,
-        "robots.txt cache": "REP_CONDITIONAL_GET" not in is_off,
+        "robots.txt cache": True,  # always: no setting turns it off
         "page cache": caches or None,
     }

@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime, timezone
 from hashlib import sha256
-from http import HTTPStatus
+from http.client import responses
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -68,6 +68,13 @@ EXCHANGE_OVERHEAD = 4096
 HIDDEN = b"***"
 """Replaces the value of a request header that may be a secret."""
 
+DESCRIPTION = (
+    "Requests for robots.txt files, redirects included, and their responses. Header names are in "
+    "Scrapy's spelling, and the reason phrase of a status line is the standard one. The transfer "
+    "coding is removed from bodies, the content coding is not. Values of request headers that may "
+    "be secrets are replaced by ***."
+)
+
 _SECRET = re.compile(rb"auth|cookie|key|password|secret|signature|token", re.IGNORECASE)
 _LINE_BREAK = re.compile(rb"[\r\n]+")
 
@@ -81,16 +88,28 @@ class Archive:
     def __init__(
         self, path: str, spider: str, settings: Settings, stats: StatsCollector, clock: Clock
     ) -> None:
+        self._spider, self._settings = spider, settings
         self._stats = stats
         self._clock = clock
-        self._info = _info(spider, settings)
         self.file = BackgroundFile(Path(path))
         self._has_logged = False
 
     def start(self) -> None:
         """Add the record that describes the crawl."""
         name = os.path.basename(self.file.path)
-        self.file.append(0, lambda: warcinfo(name, self._info), records=0)
+        changed = changed_settings(self._settings)
+        fields = {
+            "software": (
+                f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
+            ),
+            "format": "WARC File Format 1.1",
+            "robots": "RFC 9309",
+            "http-header-user-agent": user_agent_text(self._settings),
+            "isPartOf": self._spider,
+            "description": DESCRIPTION,
+            "x-scrapy-rep-settings": json.dumps(changed, default=str, sort_keys=True),
+        }
+        self.file.append(0, lambda: warcinfo(name, fields), records=0)
 
     def record(self, exchange: Exchange) -> None:
         """Add a request and its response. This neither blocks nor raises."""
@@ -121,37 +140,16 @@ class Archive:
             )
 
 
-def _info(spider: str, settings: Settings) -> dict[str, str]:
-    """Return the fields of the warcinfo record."""
-    return {
-        "software": (
-            f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
-        ),
-        "format": "WARC File Format 1.1",
-        "robots": "RFC 9309",
-        "http-header-user-agent": user_agent_text(settings),
-        "isPartOf": spider,
-        "description": (
-            "Requests for robots.txt files, redirects included, and their responses. Header names "
-            "are in Scrapy's spelling, and the reason phrase of a status line is the standard one. "
-            "The transfer coding is removed from bodies, the content coding is not. Values of "
-            "request headers that may be secrets are replaced by ***."
-        ),
-        "x-scrapy-rep-settings": json.dumps(
-            changed_settings(settings), default=str, sort_keys=True
-        ),
-    }
-
-
 # Writing
 
 
 def warcinfo(filename: str, fields: Mapping[str, str]) -> bytes:
     """Return the first record of an archive, which describes the crawl."""
-    writer = WARCWriter(BytesIO(), warc_version="1.1")
+    file = BytesIO()
+    writer = WARCWriter(file, warc_version="1.1")
     lines = {name: " ".join(value.split()) for name, value in fields.items()}
     writer.write_record(writer.create_warcinfo_record(" ".join(filename.split()), lines))
-    return _octets(writer)
+    return file.getvalue()
 
 
 def exchange_records(exchange: Exchange) -> bytes:
@@ -164,20 +162,20 @@ def exchange_records(exchange: Exchange) -> bytes:
     }
     if exchange.ip_address is not None and not exchange.by_proxy:
         common["WARC-IP-Address"] = str(exchange.ip_address)
-    headers, digest = dict(common), None
+    headers = dict(common)
     if exchange.truncated is not None:
         headers["WARC-Truncated"] = str(exchange.truncated)
+    digest = exchange.copy_sha256 if exchange.status == 304 else None
     if exchange.file is not None and 200 <= exchange.status <= 299:
         digest = sha256(file_of(exchange.file)).hexdigest()
-    elif exchange.status == 304:
-        digest = exchange.copy_sha256
     if digest is not None:
         headers[DIGEST_FIELD] = f"sha256:{digest}"
-    writer = WARCWriter(BytesIO(), warc_version="1.1")
+    file = BytesIO()
+    writer = WARCWriter(file, warc_version="1.1")
     response = _add(writer, "response", headers, _response_head(exchange), exchange.body)
     common["WARC-Concurrent-To"] = response
     _add(writer, "request", common, _request_head(exchange), b"")
-    return _octets(writer)
+    return file.getvalue()
 
 
 def _add(writer: Any, kind: str, headers: dict[str, str], head: bytes, body: bytes) -> str:
@@ -193,21 +191,12 @@ def _add(writer: Any, kind: str, headers: dict[str, str], head: bytes, body: byt
     return identifier
 
 
-def _octets(writer: Any) -> bytes:
-    octets: bytes = writer.out.getvalue()
-    return octets
-
-
 def _response_head(exchange: Exchange) -> bytes:
-    try:
-        phrase = HTTPStatus(exchange.status).phrase
-    except ValueError:
-        phrase = ""
     fields = (
         (b"X-Crawler-" + name if name.lower() == b"transfer-encoding" else name, value)
         for name, value in exchange.response_fields
     )
-    return _head(f"HTTP/1.1 {exchange.status} {phrase}", fields)
+    return _head(f"HTTP/1.1 {exchange.status} {responses.get(exchange.status, '')}", fields)
 
 
 def _request_head(exchange: Exchange) -> bytes:
@@ -239,16 +228,9 @@ MAX_HEADER = 1 << 16
 PIECE = 1 << 12
 """The bytes that are inflated or skipped at once. Inflated, they are a thousand times as many."""
 
-UNREADABLE = (
-    ArchiveLoadFailed,
-    StatusAndHeadersParserException,
-    AttributeError,  # a header that is missing
-    EOFError,
-    TypeError,
-    ValueError,
-    gzip.BadGzipFile,
-    zlib.error,
-)
+_OF_WARCIO = ArchiveLoadFailed, StatusAndHeadersParserException
+_MISSING_HEADER = AttributeError, TypeError
+UNREADABLE = *_OF_WARCIO, *_MISSING_HEADER, EOFError, ValueError, gzip.BadGzipFile, zlib.error
 """What is raised for a record that cannot be read."""
 
 _STATUS = re.compile("[1-9][0-9]{2}")  # RFC 9110 §15: "a three-digit integer code"
@@ -272,36 +254,20 @@ class ArchivedRobotsTxt(NamedTuple):
     """
 
 
-class ArchiveProblem(NamedTuple):
-    """A record of an archive that cannot be read, or the damaged end of the file."""
-
-    path: str
-    offset: int
-    """Where the record starts, in the bytes that are not compressed."""
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: no readable record at offset {self.offset}: {self.reason}"
-
-
 def read(
-    path: str | Path,
-    on_problem: Callable[[ArchiveProblem], object],
-    *,
-    origins: Container[str] | None = None,
+    path: str | Path, on_problem: Callable[[str], object], *, origins: Container[str] | None = None
 ) -> Iterator[ArchivedRobotsTxt]:
     """Yield the responses to requests for robots.txt files in a WARC file, in their order.
 
-    ``on_problem`` is called for each record that cannot be read. The end of a file that is damaged
-    is not read.
-    ``origins``: yield only those of these origins. The bodies of others are not decoded. Raises
-    OSError.
+    ``on_problem`` gets a sentence for each record that cannot be read, with its offset in the bytes
+    that are not compressed. The end of a file that is damaged is not read. ``origins``: yield only
+    those of these origins. The bodies of others are not decoded. Raises OSError.
     """
     offset = 0
 
     def report(error: Exception) -> None:
         reason = " ".join(str(error).split()) or type(error).__name__
-        on_problem(ArchiveProblem(str(path), offset, printable(reason)))
+        on_problem(f"{path}: no readable record at offset {offset}: {printable(reason)}")
 
     with open(path, "rb") as file:
         stream, loader = _Stream(file), ArcWarcRecordLoader()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,19 +30,6 @@ POLL_INTERVAL = 0.02
 _write = os.write
 
 
-def _new_file(path: Path) -> tuple[int, str]:
-    """Create a file. Returns its descriptor and its path, which may have a number."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    suffix = "".join(path.suffixes[-2:])
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
-    number, numbered = 1, path
-    while True:
-        with suppress(FileExistsError):
-            return os.open(numbered, flags, 0o666), str(numbered)
-        number += 1
-        numbered = path.with_name(f"{path.name.removesuffix(suffix)}-{number}{suffix}")
-
-
 class BackgroundFile:
     """A new file that only this object writes. Raises OSError or ValueError if it cannot be made.
 
@@ -50,7 +38,15 @@ class BackgroundFile:
     """
 
     def __init__(self, path: Path) -> None:
-        self._file, self.path = _new_file(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        suffix = "".join(path.suffixes[-2:])
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        for number in count(1):
+            more = f"-{number}" if number > 1 else ""
+            self.path = str(path.with_name(f"{path.name.removesuffix(suffix)}{more}{suffix}"))
+            with suppress(FileExistsError):
+                self._file = os.open(self.path, flags, 0o666)
+                break
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-file")
         self._digest = sha256()
         self.sha256: str | None = None

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import msgspec
@@ -44,31 +44,10 @@ from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
 from ..settings import Settings, changed_settings, scrapy_settings
+from . import records
 from .answers import SETTINGS
 from .background_file import BackgroundFile
 from .reading import read_reports
-from .records import (
-    ALLOWED_ANYWAY,
-    EMPTY,
-    EXEMPT,
-    LATEST,
-    MAX_FILE_TEXT,
-    MAX_NAMES,
-    MAX_TEXT,
-    REDIRECT_LOOP,
-    UNCHECKED,
-    Event,
-    FetchEvent,
-    FileEvent,
-    PaceEvent,
-    PageEvent,
-    Report,
-    RequestEvent,
-    Run,
-    RunEvent,
-    json_text,
-    utc,
-)
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -87,20 +66,20 @@ COMPRESSION = 1
 _WITHOUT_HOST = frozenset({"dropped", "final-url"})
 """The events of URLs that have no valid host."""
 
+_WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
+"""The event of each kind of wait."""
+
 _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation"})
 """The fields of page directives that are no directives, or are logged otherwise."""
 
 _USERINFO = re.compile("//[^/?#]*@")
 
-LOG_SUFFIX = ".events.gz"
-
 WRITE_INTERVAL = 5.0
-"""Seconds between two writes of the event log. A process that is killed loses what happened since
-the last one."""
+"""Seconds between two writes of the event log. A process that is killed loses those events."""
 
 REPORT_TIMEOUT = 600.0
-"""Seconds that the spider waits at most for the report before it closes. The process ends only when
-the thread of the file does. A report of a million requests takes about ten."""
+"""Seconds that the spider waits for the report before it closes. The process ends only when the
+thread of the file does. A report of a million requests takes about ten."""
 
 DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status_count/"
 """The stats of Scrapy that the report has, by the start of their names."""
@@ -109,7 +88,9 @@ DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status
 class CrawlLog:
     """The events of one run. ``run`` describes it."""
 
-    def __init__(self, run: Run, settings: Settings, clock: Clock, file: BackgroundFile) -> None:
+    def __init__(
+        self, run: records.Run, settings: Settings, clock: Clock, file: BackgroundFile
+    ) -> None:
         self.run = run
         self._unreachable_policy = UnreachablePolicy(
             settings.unreachable == "allow", settings.unreachable_days
@@ -124,7 +105,7 @@ class CrawlLog:
         self._sent: WeakSet[Request] = WeakSet()
         """The requests that were sent and have not ended."""
         self._known_files: set[str] = set()
-        self._add(RunEvent(run))
+        self._add(records.RunEvent(run))
 
     def flush(self) -> None:
         """Give what there is to the file."""
@@ -134,7 +115,7 @@ class CrawlLog:
         events = len(lines)
         if self._file.lost:  # the first line of the file may be lost, too
             self.run.damage = f"the disk did not take {self._file.lost:,} events"
-            lines.insert(0, self._encode(RunEvent(self.run)) + b"\n")
+            lines.insert(0, self._encode(records.RunEvent(self.run)) + b"\n")
         octets = b"".join(lines)
         self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION), events)
 
@@ -142,11 +123,11 @@ class CrawlLog:
         """Add the end of the run."""
         self.run.downloads = downloads
         self.run.finish_reason = reason
-        self.run.ended_at = utc(self._at())
-        self._add(RunEvent(self.run))
+        self.run.ended_at = records.utc(self._at())
+        self._add(records.RunEvent(self.run))
         self.flush()
 
-    def _add(self, event: Event) -> None:
+    def _add(self, event: records.Event) -> None:
         octets = self._encode(event)
         self._lines.append(octets + b"\n")
         self._size += len(octets)
@@ -164,11 +145,15 @@ class CrawlLog:
         ``broken``: what the robots.txt in memory says about an exception.
         """
         self._sent.add(request)
-        meta, url = request.meta, request.url
+        meta = request.meta
+        verdict, kind = meta.get(ROBOTSTXT), "sent"
         if meta.get(IS_ROBOTSTXT_REQUEST):
-            self._add_request("robots.txt", url, delay)
-        else:
-            self._add_request("sent", url, delay, _verdict_in(meta), broken)
+            verdict, kind, broken = "", "robots.txt", None
+        elif meta.get(DONT_OBEY):
+            verdict = records.EXEMPT
+        elif not isinstance(verdict, Verdict):
+            verdict = records.UNCHECKED
+        self._add_request(kind, request.url, delay, verdict, broken)
 
     def ended(self, request: Request) -> None:
         """Note that a request has ended which its site may have received."""
@@ -176,23 +161,15 @@ class CrawlLog:
             self._sent.discard(request)
         elif self.run.sent_is_known:
             self.run.sent_is_known = False
-            self._add(RunEvent(self.run))
+            self._add(records.RunEvent(self.run))
 
-    def dropped(self, url: str, verdict: Verdict) -> None:
-        """Log a request that is not sent."""
-        self._add_request("dropped", url, 0.0, verdict)
+    def disallowed(self, url: str, verdict: Verdict, *, was_sent: bool = False) -> None:
+        """Log a request that is not sent, or a response that came from a disallowed URL."""
+        self._add_request("final-url" if was_sent else "dropped", url, 0.0, verdict)
 
     def waited(self, origin: str, kind: str, seconds: float) -> None:
-        """Log a wait of the requests to an origin."""
-        self._add_request("delayed" if kind == "pace" else "waited", origin + "/", seconds)
-
-    def backed_off(self, origin: str, seconds: float) -> None:
-        """Log that a site has asked for fewer requests, and is held for so many seconds more."""
-        self._add_request("backoff", origin + "/", seconds)
-
-    def final_url_disallowed(self, url: str, verdict: Verdict) -> None:
-        """Log a response whose URL is disallowed."""
-        self._add_request("final-url", url, 0.0, verdict)
+        """Log a wait of the requests to an origin, or that it holds them back for so long."""
+        self._add_request(_WAITS[kind], origin + "/", seconds)
 
     def _add_request(
         self,
@@ -204,23 +181,24 @@ class CrawlLog:
     ) -> None:
         key = origin_of(url)
         if key is not None:
-            path = cut(path_of(url), MAX_TEXT - len(key))
+            path = cut(path_of(url), records.MAX_TEXT - len(key))
         elif kind in _WITHOUT_HOST:
             path = _text(_USERINFO.sub("//", url, count=1))
         else:  # data:, file: and other schemes without a robots.txt
             return
         allowed, rule, agent, detail = None, None, None, None
         if isinstance(verdict, Verdict):
-            allowed, reason, rule, agent, detail = verdict
-            verdict = reason.value
+            allowed, verdict, rule, agent, detail = verdict
         if broken is not None:  # an exception
             if not broken.allowed:
                 rule, agent = broken.rule, broken.agent
             if rule is None:
-                detail = detail or (ALLOWED_ANYWAY if broken.allowed else str(broken))
+                detail = detail or (records.ALLOWED_ANYWAY if broken.allowed else str(broken))
         allow, pattern, line = rule or (None, None, None)
         texts = _optional(agent), allow, _optional(pattern), line, _optional(detail)
-        self._add(RequestEvent(kind, self._at(), key, path, seconds, verdict, allowed, *texts))
+        self._add(
+            records.RequestEvent(kind, self._at(), key, path, seconds, verdict, allowed, *texts)
+        )
 
     # Robots.txt files.
 
@@ -229,41 +207,44 @@ class CrawlLog:
 
         ``body`` is the file as it was received; None if none was received.
         """
-        copy, digest = origin.copy, None
-        text = None if origin.robots is None else origin.robots.text
-        if origin.robots is not None:
-            digest = copy.sha256 if copy is not None else None
-            if body is not None:
-                digest = digest or sha256(body).hexdigest()
-                self._add_file(digest, body, text)
         status, url, failure = origin.status, origin.url, None
         if isinstance(event, Unreachable):
             # The state of the origin may still be that of an earlier fetch.
             status, url, failure = event.status, event.url, event.failure
         elif origin.state is State.UNREACHABLE:
             failure = origin.failure
-        is_unreachable = failure is not None
-        result = (AccessResult.UNREACHABLE if is_unreachable else origin.result).value
-        if text is not None and not is_unreachable and (not text or text.isspace()):
-            result = EMPTY
+        expires_at, result = origin.expires_at, origin.result.value
+        if failure is not None:
+            expires_at, result = origin.refresh_at, AccessResult.UNREACHABLE.value
         elif origin.state is State.UNAVAILABLE and status is None:
-            result = REDIRECT_LOOP
-        self._add(
-            FetchEvent(
-                result,
-                self._effect(origin),
-                "store" if event is None else "http-cache" if origin.from_cache else "site",
-                status,
-                _optional(url),
-                [cut(each, MAX_TEXT) for each in origin.redirects[:20]],
-                _optional(failure),
-                digest,
-                at=self._at(),
-                origin=origin.key,
-                fetched_at=min(origin.fetched_at, LATEST),
-                expires_at=min(origin.refresh_at if is_unreachable else origin.expires_at, LATEST),
-            )
+            result = records.REDIRECT_LOOP
+        digest = None
+        if origin.content is not None:
+            effect, text = "rules", origin.content.text
+            digest = origin.copy.sha256 if origin.copy is not None else None
+            if body is not None:
+                digest = digest or sha256(body).hexdigest()
+                self._add_file(digest, body, text)
+            if failure is None and text is not None and not text.strip():
+                result = records.EMPTY
+        else:
+            disallows_all = origin.disallows_all(self._now(), self._unreachable_policy)
+            effect = "disallow" if disallows_all else "allow"
+        found = records.FetchEvent(
+            result,
+            effect,
+            origin.source,
+            status,
+            _optional(url),
+            [cut(each, records.MAX_TEXT) for each in origin.redirects[:20]],
+            _optional(failure),
+            digest,
+            at=self._at(),
+            origin=origin.key,
+            fetched_at=min(origin.fetched_at, records.LATEST),
+            expires_at=min(expires_at, records.LATEST),
         )
+        self._add(found)
 
     def _add_file(self, digest: str, body: bytes, text: bytes | None) -> None:
         if digest not in self._known_files:
@@ -271,22 +252,14 @@ class CrawlLog:
                 self._known_files.clear()
             self._known_files.add(digest)
             kept = None
-            if text is not None and len(text) <= MAX_FILE_TEXT:
+            if text is not None and len(text) <= records.MAX_FILE_TEXT:
                 kept = text.decode("utf-8", "replace")
-            self._add(FileEvent(digest, len(body), kept))
-
-    def _effect(self, origin: Origin) -> str:
-        if origin.robots is not None:
-            return "rules"
-        if origin.state is State.UNAVAILABLE:
-            return "disallow" if origin.disallow_all else "allow"
-        is_disallowed = origin.next_attempt(self._now(), self._unreachable_policy) is not None
-        return "disallow" if is_disallowed else "allow"
+            self._add(records.FileEvent(digest, len(body), kept))
 
     def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
         """Log the pace that a site asks for."""
-        records = "" if origin.robots is None else describe(origin.robots, agents)
-        self._add(PaceEvent(_text(records), delay, at=self._at(), origin=origin.key))
+        pace = "" if origin.content is None else describe(origin.content, agents)
+        self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
 
     # Pages.
 
@@ -294,34 +267,22 @@ class CrawlLog:
         """Log the directives and uses of a response."""
         if directives is not NO_DIRECTIVES:
             for name, detail in _found(directives):
-                self._add_page("directive", url, name, detail)
-        for name, is_granted in islice(usage.items(), MAX_NAMES):
-            self._add_page("usage", url, name, refused=not is_granted)
+                self._add_page(url, "directive", name, detail)
+        for name, is_granted in islice(usage.items(), records.MAX_NAMES):
+            self._add_page(url, "usage", name, refused=not is_granted)
 
-    def dropped_for_directive(self, url: str, name: str) -> None:
-        """Log an item or a request that is dropped because of a directive."""
-        self._add_page("directive", url, name, dropped=True)
-
-    def dropped_for_usage(self, url: str, names: Sequence[str]) -> None:
-        """Log an item that is dropped because its page refuses uses."""
+    def page_dropped(self, url: str, names: Sequence[str], *, is_usage: bool = False) -> None:
+        """Log an item or a request that is dropped because of directives, or of refused uses."""
+        kind = "usage" if is_usage else "directive"
         for name in names:
-            self._add_page("usage", url, name, refused=True, dropped=True)
+            self._add_page(url, kind, name, refused=is_usage, dropped=True)
 
-    def _add_page(
-        self,
-        kind: Literal["directive", "usage"],
-        url: str,
-        name: str,
-        detail: str = "",
-        *,
-        refused: bool = False,
-        dropped: bool = False,
-    ) -> None:
+    def _add_page(self, url: str, kind: str, name: str, detail: str = "", **flags: bool) -> None:
         key = origin_of(url)
         if key is not None:
-            path = cut(path_of(url), MAX_TEXT - len(key))
-            texts = _text(name), _text(detail)
-            self._add(PageEvent(kind, self._at(), key, path, *texts, refused, dropped))
+            path = cut(path_of(url), records.MAX_TEXT - len(key))
+            name, detail = _text(name), _text(detail)
+            self._add(records.PageEvent(kind, self._at(), key, path, name, detail, **flags))
 
 
 def _optional(text: str | None) -> str | None:
@@ -331,15 +292,8 @@ def _optional(text: str | None) -> str | None:
 def _text(text: str) -> str:
     """Return a text that is not too long, and that JSON can have."""
     if not text.isascii():  # it may have a lone surrogate
-        text = text[: MAX_TEXT + 1].encode("utf-8", "backslashreplace").decode()
-    return cut(text, MAX_TEXT)
-
-
-def _verdict_in(meta: dict[str, Any]) -> Verdict | str:
-    if meta.get(DONT_OBEY):
-        return EXEMPT
-    verdict = meta.get(ROBOTSTXT)
-    return verdict if isinstance(verdict, Verdict) else UNCHECKED
+        text = text[: records.MAX_TEXT + 1].encode("utf-8", "backslashreplace").decode()
+    return cut(text, records.MAX_TEXT)
 
 
 def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
@@ -354,17 +308,8 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
 
 # The report
 
-
-def page_text(report: Report) -> str:
-    """Return the page of a report."""
-    # Its libraries are loaded only when a crawl ends, and only for a page.
-    from .pages import report_page
-
-    return report_page(report)
-
-
-RENDERERS = {".json": json_text, ".html": page_text}
-"""The form that each suffix of a path selects."""
+SUFFIXES = (".json", ".html")
+"""How the path of a report ends."""
 
 
 class CrawlReport(CrawlLog):
@@ -377,29 +322,26 @@ class CrawlReport(CrawlLog):
         self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
     ) -> None:
         assert crawler.stats is not None
-        self._crawler = crawler
-        self._stats = crawler.stats
-        self._clock = clock
-        self._archive = archive
+        self._crawler, self._stats = crawler, crawler.stats
+        self._clock, self._archive = clock, archive
         now = clock.time()
-        run_id = f"{utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
+        run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
         self._failures = 0
-        tokens = product_tokens(settings.user_agent(None))[:MAX_NAMES]
-        run = Run(
+        tokens = product_tokens(settings.user_agent(None))[: records.MAX_NAMES]
+        run = records.Run(
             run_id,
             str(getattr(crawler.spider, "name", "")),
             f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
-            cut(user_agent_text(settings), MAX_TEXT),
-            utc(now),
-            utc(now),
-            [cut(token, MAX_TEXT) for token in tokens],
+            cut(user_agent_text(settings), records.MAX_TEXT),
+            records.utc(now),
+            records.utc(now),
+            [cut(token, records.MAX_TEXT) for token in tokens],
             _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
-            archive=None if archive is None else cut(archive.file.path, MAX_TEXT),
+            archive=None if archive is None else cut(archive.file.path, records.MAX_TEXT),
             scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
         )
-        self._file = BackgroundFile(self._log_path)
-        super().__init__(run, settings, clock, self._file)
+        super().__init__(run, settings, clock, BackgroundFile(self._log_path))
         self._looping = create_looping_call(self._write)
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
@@ -421,7 +363,12 @@ class CrawlReport(CrawlLog):
         if self._archive is not None:
             await self._archive.close()
             self.run.archive_sha256 = self._archive.file.sha256
-        self.end(self._downloads(), reason)
+        downloads = {
+            name.removeprefix("downloader/"): value
+            for name, value in sorted(self._stats.get_stats().items())
+            if name.startswith(DOWNLOAD_STATS) and type(value) is int
+        }
+        self.end(downloads, reason)
         try:
             await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
@@ -429,14 +376,6 @@ class CrawlReport(CrawlLog):
             self._report_failure(self._log_path, error)
         await self._file.close(self._clock)
         self._report_file_failure()
-
-    def _downloads(self) -> dict[str, int]:
-        """Return some stats of Scrapy's downloader."""
-        return {
-            name.removeprefix("downloader/"): value
-            for name, value in sorted(self._stats.get_stats().items())
-            if name.startswith(DOWNLOAD_STATS) and type(value) is int
-        }
 
     def _report_failure(self, path: Path, error: object) -> None:
         self._failures += 1
@@ -456,7 +395,12 @@ class CrawlReport(CrawlLog):
         report = read_reports([self._log_path])
         for path in self._targets:
             try:
-                text = RENDERERS[path.suffix.lower()](report)
+                if path.suffix.lower() == ".html":
+                    from .pages import report_page  # loads libraries that only a page needs
+
+                    text = report_page(report)
+                else:
+                    text = records.json_text(report)
                 write_atomically(path, text.encode("utf-8", "backslashreplace"))
             # One form that fails must not cost the other.
             except Exception as error:
@@ -471,7 +415,7 @@ class CrawlReport(CrawlLog):
 
 def _cut(settings: dict[str, str]) -> dict[str, str]:
     """Return settings with short values. They are in a line of the log, which has a limit."""
-    return {name: cut(value, MAX_TEXT) for name, value in settings.items()}
+    return {name: cut(value, records.MAX_TEXT) for name, value in settings.items()}
 
 
 def paths_of(
@@ -480,18 +424,16 @@ def paths_of(
     """Return the paths of the reports of a run, after creating their folders, and of its event log.
 
     Raises OSError, ValueError or :class:`~scrapy_rep.exceptions.SettingError` for one that cannot
-    be written.
+    be written, and ModuleNotFoundError if a page needs a package.
     """
     targets = []
     for template in templates:
         path = Path(path_from("REP_REPORT", template, spider, started_at))
-        problem = None
-        if path.suffix.lower() not in RENDERERS:
-            problem = f"it must be a path that ends in {' or '.join(RENDERERS)}"
-        elif path.suffix.lower() == ".html" and find_spec("jinja2") is None:
-            problem = "a page needs the package jinja2: pip install jinja2"
-        if problem is not None:
+        if path.suffix.lower() not in SUFFIXES:
+            problem = f"it must be a path that ends in {' or '.join(SUFFIXES)}"
             raise SettingError(f"REP_REPORT is {template!r}: {problem}")
+        if path.suffix.lower() == ".html" and find_spec("jinja2") is None:
+            raise ModuleNotFoundError(name="jinja2")
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise IsADirectoryError(EISDIR, "it is a directory", str(path))
@@ -501,4 +443,4 @@ def paths_of(
     first = targets[0]
     # A file name has at most 255 bytes.
     stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
-    return targets, first.with_name(f"{stem}.{run_id}{LOG_SUFFIX}")
+    return targets, first.with_name(f"{stem}.{run_id}.events.gz")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
@@ -49,7 +48,7 @@ def report_page(report: Report) -> str:
         description="What the robots.txt files of the sites said, and what the crawl did.",
         script_name="page.js",
         report=report,
-        details=Details(report),
+        max_details=MAX_DETAILS,
     )
 
 
@@ -81,30 +80,6 @@ def survey_summary(survey: Survey) -> str:
     return render_text("survey_summary.html", title=_survey_title(survey), survey=survey)
 
 
-# The details of origins
-
-
-class Details:
-    """The details of origins, as far as the page has room for them."""
-
-    def __init__(self, report: Report) -> None:
-        self.files = report.files
-        self.hosts = {host.host: host for host in report.hosts}
-        self._room = MAX_DETAILS
-        self.omitted = 0
-        """The origins without details."""
-
-    def fitted(self, make: Callable[..., Markup], *values: Any) -> Markup:
-        """Return the details of an origin; nothing if the page has no room for them."""
-        details = make(*values, self) if self._room else Markup()
-        if not self._room or len(details) > self._room:
-            self._room = 0
-            self.omitted += 1
-            return Markup()
-        self._room -= len(details)
-        return details
-
-
 # Templates
 
 
@@ -124,7 +99,7 @@ def render_text(template: str, **values: Any) -> str:
 
 @cache
 def environment() -> Environment:
-    """Return the environment of the templates. Their filters are the functions below."""
+    """Return the environment of the templates. They use `answers`, and the functions below."""
     made = Environment(
         loader=PackageLoader(__package__),
         autoescape=True,
@@ -132,32 +107,15 @@ def environment() -> Environment:
         extensions=["jinja2.ext.do"],
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        finalize=lambda value: value if isinstance(value, Markup) else shown(value),
     )
+    made.globals["answers"] = answers
+    filters = asset, count, link, moment, octets, percent, seconds, shown, source
     made.filters |= {
-        "asset": asset,
-        "count": count,
-        "deciding_text": answers.deciding_text,
-        "disallowed": answers.disallowed,
-        "downloads": answers.downloads,
-        "is_rule": answers.is_rule,
-        "judged": answers.judged,
-        "link": link,
-        "moment": moment,
+        **{each.__name__: each for each in filters},
         "number": "{:,}".format,
-        "obedience": lambda report: answers.obedience(report).value,
-        "octets": octets,
-        "pace": answers.pace,
-        "percent": percent,
-        "reason_text": answers.reason_text,
-        "seconds": seconds,
-        "shown": shown,
-        "source": source,
         "state_kind": lambda state: answers.STATES.get(state, ("", "plain"))[1],
         "state_text": lambda state: answers.STATES.get(state, (state, ""))[0],
-        "states": answers.states,
-        "unreachable": answers.unreachable,
-        "user_agents": answers.user_agents,
     }
     return made
 
@@ -191,10 +149,6 @@ def source(text: str) -> Markup:
     """Return the source expression of a style or script, for a Content-Security-Policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(f"'sha256-{digest}'")
-
-
-def _visible(value: Any) -> Any:
-    return value if isinstance(value, Markup) else shown(value)
 
 
 # Numbers, times and lengths of time, as a reader sees them

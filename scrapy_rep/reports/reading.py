@@ -15,38 +15,17 @@ from contextlib import closing
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
-from .records import (
-    MAX_NAMES,
-    Counts,
-    Deciding,
-    Event,
-    FetchEvent,
-    FileEvent,
-    HostPace,
-    LeftOut,
-    OriginReport,
-    PaceEvent,
-    PageEvent,
-    Report,
-    RequestEvent,
-    RobotsFile,
-    Run,
-    RunEvent,
-    Statement,
-    Version,
-    utc,
-)
+from . import records
+from .records import Deciding, Event, OriginReport, Report, Run, RunEvent, Statement, Version, utc
 
 MAX_LINE = 1 << 20
 """Bytes of one line of an event log. A crawl writes shorter ones."""
-
-EVENT_LOG = "an event log of a crawl (.events.gz)"
 
 MEDIAN = "SELECT gap FROM gap WHERE host = ? AND counts ORDER BY gap LIMIT 1 OFFSET ?"
 """The gap in the middle, which an index has. A query alone would number all gaps."""
@@ -59,14 +38,18 @@ CACHE_SIZE = 1 << 16
 BATCH = 1_000
 """Rows that are added at once."""
 
-_EVENTS = RequestEvent, FetchEvent, PaceEvent, PageEvent, FileEvent
-_TABLES: dict[type[Struct], Any] = {kind: kind.__struct_config__.tag for kind in _EVENTS}
-_TABLE_SQL = "".join(
+_TABLES: dict[type[Struct], Any] = {
+    kind: kind.__struct_config__.tag for kind in get_args(Event) if kind is not RunEvent
+}
+_SCHEMA = "".join(
     f"CREATE TABLE {name}(place INTEGER PRIMARY KEY, run, host, "
     f"{', '.join(each.name for each in structs.fields(kind))});"
     for kind, name in _TABLES.items()
 )
-_TABLE_SQL += "CREATE UNIQUE INDEX file_of ON file(sha256);"
+_SCHEMA += (
+    "CREATE UNIQUE INDEX file_of ON file(sha256); PRAGMA journal_mode = OFF; "
+    f"PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_SIZE};"
+)
 
 convert = partial(msgspec.convert, strict=False)
 """Makes a record of a row: times of seconds, and truth values of 0 and 1."""
@@ -74,7 +57,7 @@ convert = partial(msgspec.convert, strict=False)
 sqlite3.register_converter("msgspec", msgspec.json.decode)
 
 
-class ReportError(ValueError):
+class ReportError(Exception):
     """A file cannot be used for a report. The message names the file."""
 
 
@@ -98,8 +81,6 @@ def read_reports(
                 if run.damage is not None:
                     note(f"{path} is damaged: {run.damage}. The rest of it is used")
             return database.report()
-    except ReportError:
-        raise
     # A line may have any number in place of a time, or any text in place of an origin.
     except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
         raise ReportError(f"the events make no report: {error}") from None
@@ -125,7 +106,8 @@ def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
         problem = getattr(error, "strerror", None)
         damage.append(f"the end after line {number:,} cannot be read")
     if number == 0:
-        raise ReportError(f"cannot read {path}: {problem or 'it is not ' + EVENT_LOG}")
+        problem = problem or "it is not an event log of a crawl (.events.gz)"
+        raise ReportError(f"cannot read {path}: {problem}")
 
 
 # Computing a report
@@ -136,7 +118,7 @@ LIMITS = {
     "deciding": 50,  # rules and reasons of one origin
     "versions": 10,  # states of the robots.txt of one origin
     "files_text": 10_000_000,  # characters of all robots.txt files together
-    "names": MAX_NAMES,  # directives of one origin, and uses
+    "names": records.MAX_NAMES,  # directives of one origin, and uses
 }
 """What a report has at most."""
 
@@ -151,11 +133,8 @@ class Database:
         self._sql = sqlite3.connect(
             "", isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_COLNAMES
         )
-        self._sql.execute("PRAGMA journal_mode = OFF")
-        self._sql.execute("PRAGMA synchronous = OFF")
-        self._sql.execute(f"PRAGMA cache_size = -{CACHE_SIZE}")
         self._sql.create_aggregate("first_five", 1, _FirstFive)  # type: ignore[arg-type]
-        self._sql.executescript(_TABLE_SQL)
+        self._sql.executescript(_SCHEMA)
         self._runs: list[Run] = []
         self._places = 0
 
@@ -183,10 +162,10 @@ class Database:
                     run = event.run
             else:
                 host = None
-                if not isinstance(event, FileEvent):
+                if not isinstance(event, records.FileEvent):
                     last = max(last, event.at)
                     host = None if event.origin is None else host_of(event.origin)
-                if isinstance(event, FetchEvent):
+                if isinstance(event, records.FetchEvent):
                     event.redirects = msgspec.json.encode(event.redirects).decode()  # type: ignore
                 values = structs.astuple(event)
                 rows[_TABLES[type(event)]].append((self._places, number, host, *values))
@@ -219,7 +198,7 @@ class Database:
         for view, kind in lists:
             for row in self._rows(view):
                 getattr(origins[row["origin"]], view).append(convert(row, kind))
-        hosts = convert(list(self._rows("hosts")), list[HostPace])
+        hosts = convert(list(self._rows("hosts")), list[records.HostPace])
         for host in hosts:
             for (gap,) in self._sql.execute(MEDIAN, (host.host, host.gaps // 2)):
                 host.median_gap = gap
@@ -227,11 +206,11 @@ class Database:
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
-            left_out=convert(left_out, LeftOut),
-            totals=convert(totals, Counts),
+            left_out=convert(left_out, records.LeftOut),
+            totals=convert(totals, records.Counts),
             origins=list(origins.values()),
             hosts=hosts,
-            files={row["sha256"]: convert(row, RobotsFile) for row in self._rows("texts")},
+            files={row["sha256"]: convert(row, records.RobotsFile) for row in self._rows("texts")},
         )
 
     def _rows(self, view: str) -> Iterator[dict[str, Any]]:

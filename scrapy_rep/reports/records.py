@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -40,14 +40,12 @@ EXEMPT, UNCHECKED = "exempt", "unchecked"
 """The reasons of requests that were sent without a verdict: because of ``dont_obey_robotstxt``, and
 because no component checked them. All other reasons are values of :class:`~scrapy_rep.Reason`."""
 
-
 ALLOWED_ANYWAY = "its robots.txt allows it"
 """The detail of exempt requests that broke no rule."""
 
 EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 """The states of a robots.txt that a crawl does not tell from others: as ``rules`` and as
 ``unavailable``, everything is allowed."""
-
 
 # A damaged log may have any number. Sums of these stay exact and finite.
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
@@ -63,11 +61,11 @@ def utc(seconds: float) -> datetime:
 class Counts(Struct):
     """What happened to the requests for pages, and the requests for robots.txt files.
 
-    A request that was sent several times, because it was retried, counts each time.
+    A request that was retried counts each time. Requests wait at the same time.
     """
 
     sent: int = 0
-    """Requests for pages. Their sum is divided by the verdict in the next four fields."""
+    """Requests for pages: the sum of the next four fields."""
     sent_allowed: int = 0
     sent_exempt: int = 0
     """With ``dont_obey_robotstxt``."""
@@ -80,22 +78,18 @@ class Counts(Struct):
     dropped_for: dict[str, int] = {}
     """The same by the reason of their verdict."""
     final_url_disallowed: int = 0
-    """Responses that came from a disallowed URL, because a browser or a download handler followed a
-    redirect (REP_CHECK_FINAL_URL)."""
+    """Responses from a disallowed URL, to which a browser or a download handler was redirected."""
     delayed: int = 0
-    """How often requests waited for the pace of their site."""
+    """How often requests waited for the pace of their site, and how long in total."""
     delay_seconds: float = 0.0
-    """The time that they waited in total. Requests wait at the same time."""
     waited: int = 0
-    """How often requests waited for a robots.txt."""
+    """How often requests waited for a robots.txt, and how long in total."""
     wait_seconds: float = 0.0
     robots_txt: int = 0
-    """Requests for robots.txt files that were sent to this origin, redirects to it included; with
-    REP_TDMREP, those for TDM files, too."""
+    """Requests for robots.txt files (and TDM files) to this origin, also after redirects."""
     backoffs: int = 0
-    """How often sites asked for fewer requests, with status 429 or 503 of a page."""
+    """How often sites asked for fewer requests (429 or 503), and how long they were held."""
     backoff_seconds: float = 0.0
-    """How long they were held because of that."""
 
     @property
     def disallowed(self) -> int:
@@ -115,10 +109,7 @@ class RuleText(Struct):
 
 
 class Deciding(Struct):
-    """What decided about requests, and what happened to them.
-
-    This is a rule of a robots.txt, a local rule, or a reason without a rule.
-    """
+    """What decided about requests (a rule, a local rule or a reason), and what happened to them."""
 
     reason: str
     """A value of :class:`~scrapy_rep.Reason`, ``exempt`` or ``unchecked``."""
@@ -132,12 +123,12 @@ class Deciding(Struct):
     """The rule that decided. For an exception (``exempt``, and a local rule that allows), the rule
     of the robots.txt that would have disallowed the requests, if the file was in memory."""
     detail: str | None = None
-    """More about the reason: the status, the hours of a Visit-time, the reason of a local rule. Of
-    exempt requests: what the robots.txt says about them, if it was in memory and no rule does."""
+    """More about the reason, such as the status. Of exempt requests: what the robots.txt says about
+    them, if it was in memory and no rule does."""
     sent: int = 0
     dropped: int = 0
     final_url: int = 0
-    """Responses that came from a URL with this verdict, in place of the URL of their request."""
+    """Responses from a URL with this verdict, to which their request was redirected."""
     examples: list[str] = []
     """Up to five URLs."""
 
@@ -148,15 +139,13 @@ class Fetched(Struct):
     result: str
     """``rules``, ``empty`` (a file without any line), ``not-robots-txt``, ``unavailable`` (404 and
     others), ``refused`` (401, 403), ``challenge``, ``redirect-loop`` (too many redirects),
-    ``disallowed`` (a status of REP_DISALLOW_STATUSES), or ``unreachable``."""
+    ``disallowed`` (REP_DISALLOW_STATUSES), or ``unreachable``."""
     effect: str
-    """What the crawl then applied: ``rules`` (of the file with this ``sha256``), ``allow``
-    (everything) or ``disallow`` (everything)."""
+    """What the crawl then applied: ``rules``, or ``allow`` or ``disallow`` for everything."""
     source: str
     """``site``, ``store`` (another crawl fetched it) or ``http-cache``."""
     status: Count | None
-    """The status of the last response. None without an HTTP response, and after too many
-    redirects."""
+    """Of the last response. None without an HTTP response, and after too many redirects."""
     url: str | None
     """The URL of the last response, after redirects."""
     redirects: list[str]
@@ -164,8 +153,8 @@ class Fetched(Struct):
     failure: str | None
     """Why it is unreachable, by the last fetch."""
     sha256: str | None
-    """The SHA-256 of the file as it was received, up to 500 KiB and one byte. Of an unreachable
-    site: that of its last good copy. None without a file, and if its bytes are not known."""
+    """Of the file as it was received, up to 500 KiB and one byte, or of the last good copy. None
+    without a file, and if its bytes are not known."""
 
 
 class Version(Fetched, kw_only=True):
@@ -179,8 +168,7 @@ class Version(Fetched, kw_only=True):
     fetches: int = 1
     """How many fetches found it, 304 responses included."""
     expires_at: datetime | None = None
-    """Until when the crawl uses the result of the last fetch. Of an unreachable robots.txt: when
-    the next attempt is due."""
+    """Until when the crawl uses the last result. If unreachable: when the next attempt is due."""
 
 
 class AskedPace(Struct):
@@ -189,7 +177,7 @@ class AskedPace(Struct):
     records: str
     """``Crawl-delay: 2, Visit-time: 06:00-08:45``: the records for this crawler. Empty for none."""
     applied: Seconds
-    """Between two requests to the host, which the crawl then kept. 0 for none."""
+    """Between two requests to the host. 0 for none."""
 
 
 class Statement(Struct):
@@ -233,9 +221,9 @@ class OriginReport(Struct):
 class HostPace(Struct):
     """The requests to one host, on all ports and with both schemes, robots.txt included.
 
-    The gaps are those between consecutive requests of one run, as they were sent: with a delay,
-    only those before requests that were sent while the crawl had to keep it. A shorter gap before
-    the first of them is ignored: that request left before the delay was known.
+    The gaps are those between consecutive requests of one run: with a delay, only those before
+    requests that had to keep it. A shorter gap before the first of them is ignored: that request
+    left before the delay was known.
     """
 
     host: str
@@ -246,8 +234,7 @@ class HostPace(Struct):
     median_gap: float | None = None
     """Of an even number of gaps: the longer one of the two in the middle."""
     delay: float | None = None
-    """The shortest delay that the crawl had to keep, as the sites asked for it. None without any.
-    """
+    """The shortest delay that the crawl had to keep. None without any."""
     too_short: int = 0
     """The gaps that were shorter than the delay at both requests."""
 
@@ -257,15 +244,11 @@ class RobotsFile(Struct):
 
     octets: int
     text: str | None = None
-    """The lines as the parser read them. None if the file is too long, or if the report has too
-    many."""
+    """The lines as the parser read them. None if the file is too long, or there are too many."""
 
 
 class LeftOut(Struct):
-    """What a report does not have, because there is too much of it.
-
-    The counts of the whole crawl are complete all the same.
-    """
+    """What a report does not have, because there is too much of it. Its totals are complete."""
 
     origins: int = 0
     """Requests for pages, sent or dropped, to origins that are not listed."""
@@ -285,7 +268,7 @@ class Run(Struct):
     software: str
     """The versions of this package and of Scrapy."""
     user_agent: str
-    """The value that selects the rules: ROBOTSTXT_USER_AGENT, or the User-Agent of the crawl."""
+    """What selects the rules: ROBOTSTXT_USER_AGENT, or the User-Agent of the crawl."""
     started_at: Time
     written_at: Time
     """When its last event happened. Those of a process that was killed end here."""
@@ -299,18 +282,16 @@ class Run(Struct):
     archive: str | None = None
     """The file in which each robots.txt is (REP_ARCHIVE)."""
     archive_sha256: str | None = None
-    """The SHA-256 of this file. None if the run was killed, or if the disk did not answer."""
+    """None if the run was killed, or if the disk did not answer."""
     sent_is_known: bool = True
     """False if the downloader of the crawl does not show what it sends."""
     damage: str | None = None
     """What of the events of this run is missing."""
     scrapy_settings: dict[str, str] = {}
-    """The settings of Scrapy on which best practice depends, such as USER_AGENT and
-    HTTPCACHE_ENABLED, with the values of the crawl. Empty if they are not known."""
+    """The settings of Scrapy on which best practice depends, such as USER_AGENT."""
     downloads: dict[str, Count] = {}
     """Scrapy's own counts of the methods and the statuses of downloads, by the name of the stat
-    without ``downloader/``. Unlike other counts, they have the requests for robots.txt
-    files, too, and the responses from Scrapy's HTTP cache."""
+    without ``downloader/``. They include robots.txt files and Scrapy's HTTP cache."""
 
 
 class Report(Struct, tag_field="type", tag="report"):
@@ -323,8 +304,7 @@ class Report(Struct, tag_field="type", tag="report"):
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
     origins: list[OriginReport] = []
-    """Those with disallowed requests come first, then unreachable ones, then those with the most
-    requests."""
+    """Those with disallowed requests, then unreachable ones, then those with the most requests."""
     hosts: list[HostPace] = []
     files: dict[str, RobotsFile] = {}
     """By the SHA-256 of the file as it was received."""
@@ -362,11 +342,9 @@ class RequestEvent(Struct, array_like=True, tag="request"):
     path: str
     """The path and query, or the whole URL if it has no valid host."""
     seconds: Seconds
-    """Of a request that is sent: the delay that the crawl keeps for its host. 0 for none. Of waits
-    and of a back-off: how long they last."""
+    """Of a request that is sent: the delay of its host. Of the others: how long it waits."""
     reason: str = ""
-    """A value of :class:`~scrapy_rep.Reason`, ``exempt`` or ``unchecked``. Empty for a request
-    for a robots.txt. This field and those below are the verdict."""
+    """As `Deciding.reason`, or empty. This field and those below are the verdict."""
     allowed: bool | None = None
     agent: str | None = None
     allow: bool | None = None
@@ -381,7 +359,7 @@ class FetchEvent(Fetched, array_like=True, tag="fetch", kw_only=True):
     at: At
     origin: str
     fetched_at: At
-    """When the last fetch ended. It is earlier than ``at`` if the file was found in the store."""
+    """When the last fetch ended: before ``at`` if the file was found in the store."""
     expires_at: At | None
 
 
@@ -403,15 +381,16 @@ class PaceEvent(AskedPace, array_like=True, tag="pace", kw_only=True):
 class PageEvent(Struct, array_like=True, tag="page"):
     """A response says something, or something is dropped because of what it says."""
 
-    kind: Literal["directive", "usage"]
+    kind: str
+    """As `Statement.kind`."""
     at: At
     origin: str
     path: str
     name: str
     detail: str
-    refused: bool
+    refused: bool = False
     """Whether a use is refused."""
-    dropped: bool
+    dropped: bool = False
     """Whether this is about an item or a request that is dropped."""
 
 

@@ -147,8 +147,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         summary = _summary(group.rules)
         for agent in group.agents:
             if agent in found or len(found) < MAX_NAMES:
-                most = map(max, found.get(agent, summary), summary)
-                found[agent] = tuple(most)
+                found[agent] = tuple(map(max, found.get(agent, summary), summary))
     extents: dict[str, list[str]] = {"everything": [], "something": [], "nothing": []}
     for agent, summary in found.items():
         extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
@@ -163,6 +162,8 @@ def _facts(body: bytes) -> dict[str, Any]:
         "pattern that ends in $": any(pattern.endswith("$") for pattern in patterns),
     }
     delays = (parse_delay(value) for name, value in fields if name == "crawl-delay")
+    tokens = [token for token in POLICY_TOKENS if token in found]
+    of_policies = [f"{token}: {_extent(*found[token])} disallowed" for token in tokens]
     return {
         "size": len(body),
         "groups": len(groups),
@@ -174,14 +175,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         "features": sorted(name for name, holds in features.items() if holds),
         **extents,
         "findings": sorted({f"{each.code.code} {each.code.short_name}" for each in lint(body)}),
-        "preferences": [
-            *sorted({*islice(_preferences(fields), MAX_NAMES)}),
-            *(
-                f"{token}: {_extent(*found[token])} disallowed"
-                for token in POLICY_TOKENS
-                if token in found
-            ),
-        ],
+        "preferences": sorted({*islice(_preferences(fields), MAX_NAMES)}) + of_policies,
     }
 
 
@@ -228,20 +222,12 @@ _COLUMNS = {
 }
 """The columns of the rows, with their types in SQL."""
 
-_MOST_FIRST = "#2 DESC, #1"
-_FIGURES = {
-    "results": _MOST_FIRST,
-    "statuses": _MOST_FIRST,
-    "numbers": "#1",
-    "features": _MOST_FIRST,
-    "agents": _MOST_FIRST,
-    "ai_agents": _MOST_FIRST,
-    "purposes": _MOST_FIRST,
-    "preferences": _MOST_FIRST,
-    "findings": _MOST_FIRST,
-    "differences": "abs(#4) DESC, #1",
-}
-"""The figures, with the order of their rows."""
+_FIGURES = (
+    *("results", "statuses", "numbers", "features", "agents", "ai_agents", "purposes"),
+    *("preferences", "findings", "differences"),
+)
+_ORDERS = {"numbers": "#1", "differences": "abs(#4) DESC, #1"}
+"""How the rows of some figures are sorted. The largest numbers of the others come first."""
 
 
 class RowFileError(Exception):
@@ -265,7 +251,7 @@ class Rows:
         pairs = [(agent, purpose) for agent, purposes in crawlers.items() for purpose in purposes]
         self._database.execute(
             "CREATE TABLE crawlers AS SELECT unnest(?) AS agent, unnest(?) AS purpose",
-            [[agent for agent, _ in pairs], [purpose for _, purpose in pairs]],
+            [list(column) for column in zip(*pairs, strict=True)],
         )
         columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
         self._database.execute(
@@ -298,14 +284,12 @@ class Rows:
 
         Only origins are sites. The same name of a file may stand for several.
         """
-        no_answer = ", ".join(
-            f"'{each}'"
-            for each in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE)
-        )
+        results = AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE
+        no_answer = tuple(each.value for each in results)
         self._database.execute(
             "DELETE FROM rows WHERE contains(site, '://') AND rowid NOT IN (SELECT rowid FROM rows "
             "QUALIFY 1 = row_number() OVER (PARTITION BY survey, site "
-            f"ORDER BY result IN ({no_answer}), rowid DESC))"
+            f"ORDER BY result IN {no_answer}, rowid DESC))"
         )
 
     def write(self, path: Path) -> None:
@@ -322,9 +306,8 @@ class Rows:
         """Return the figures. ``compared``: with the differences to the survey before."""
         figures = {}
         left_out = {}
-        for name, order in _FIGURES.items():
-            if name == "differences" and not compared:
-                continue
+        for name in _FIGURES if compared else _FIGURES[:-1]:
+            order = _ORDERS.get(name, "#2 DESC, #1")
             cursor = self._database.execute(
                 f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
             )

@@ -7,10 +7,9 @@
 
     line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …}
 
-The checksum of zlib detects a damaged entry. Entries of other versions are ignored. A line moves an
-entry between machines; bytes of its body that are not UTF-8 are lone surrogates (PEP 383). Bytes
-and lines may come from other programs, so everything that is read is limited in size, and every
-value is checked.
+The checksum of zlib detects a damaged entry. Bytes of a line's body that are not UTF-8 are lone
+surrogates (PEP 383). Both may come from other programs, so everything that is read is limited in
+size, and every value is checked.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ from ..protocol.lines import SIZE_LIMIT
 
 
 class Entry(NamedTuple):
-    """What is known of one file of an origin, such as its robots.txt. Times are seconds since 1970.
-
-    To add a field, add it here and add a row to ``_ENTRY_CHECKS``.
-    """
+    """What is known of a file of an origin, such as robots.txt. Times are seconds since 1970."""
 
     result: AccessResult
     """The result of the last fetch that was not cancelled: neither NOT_MODIFIED nor REDIRECT."""
@@ -89,18 +85,10 @@ OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
 LATEST = 253_402_300_800.0
 """The latest valid time: the first second of the year 10000."""
 
-MAX_FAILURES = 1_000_000_000
-"""More failures than one a second for 30 years."""
-
 LINE_TYPE, LINE_VERSION = "policy", 1
 
 LINE_LIMIT = 6 * BODY_LIMIT + HEAD_LIMIT + 6 * URL_LIMIT
 """The most bytes of a line: each byte of the body may have an escape, such as ``\\u0001``."""
-
-_URL = re.compile("(?:https?|ftp)://[!-~]+")
-_VALIDATOR = re.compile("[ -~\x80-\xff]+")  # the characters of a header field
-_SHA256 = re.compile("[0-9a-f]{64}")
-_FAILURE = re.compile("[^\ud800-\udfff]*")  # the characters that UTF-8 can encode
 
 VERSION = b"\x06"
 """The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
@@ -108,23 +96,16 @@ them needs a new version."""
 
 # The preset dictionary: text that is common in entries. Do not change it within a version.
 DICTIONARY = (
-    b'{"result": "unreachable", "failure": "status 503", "unreachable_since": 1, "failures": '
     b'{"result": "unavailable", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "status": 404, '
-    b'"disallowed", "last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600}, '
-    b'"etag": "W/\\"", "url": "https://www.", /robots.txt"}\n'
-    b"# robots.txt\nUser-agent: GPTBot\nUser-agent: CCBot\nUser-agent: ClaudeBot\n"
-    b"User-agent: Googlebot\nUser-agent: Bingbot\nUser-agent: AhrefsBot\nUser-agent: MJ12bot\n"
-    b"User-agent: SemrushBot\nUser-agent: Baiduspider\nUser-agent: Yandex\nUser-agent: "
-    b"AdsBot-Google\nUser-agent: Mediapartners-Google\nCrawl-delay: 10\nRequest-rate: 1/\n"
-    b"Host: www.\nClean-param: \nDisallow: /cgi-bin/\nDisallow: /admin/\nDisallow: /search\n"
-    b"Disallow: /*?\nDisallow: /cart\nDisallow: /checkout\nDisallow: /login\nDisallow: /user/\n"
-    b"Disallow: /includes/\nDisallow: /modules/\nAllow: /core/*.css$\nAllow: /*.js$\n"
-    b"Disallow: /wp-content/plugins/\nDisallow: /wp-includes/\nUser-agent: *\nDisallow:\n"
+    b'"last_modified": "Mon, 01 Jan 2026 00:00:00 GMT", "lifetime": 3600}, "etag": "W/\\""}\n'
+    b"User-agent: GPTBot\nUser-agent: CCBot\nUser-agent: Googlebot\nUser-agent: AhrefsBot\n"
+    b"Crawl-delay: 10\nDisallow: /cgi-bin/\nDisallow: /admin/\nDisallow: /search\nDisallow: /*?\n"
+    b"Disallow: /cart\nDisallow: /login\nDisallow: /user/\nUser-agent: *\nDisallow:\n"
     b"Sitemap: https://www./sitemap_index.xml\nDisallow: /wp-admin/\n"
     b"Allow: /wp-admin/admin-ajax.php\n\nSitemap: https://www./sitemap.xml\n"
     b'{"result": "rules", "fetched_at": 1, "refresh_at": 1, "expires_at": 1, "copy": {"url": '
     b'"https://www./robots.txt", "sha256": "0"}, "status": 200, "url": "https://www./robots.txt"}\n'
-    b"User-agent: *\r\nDisallow: /\r\nAllow: /\r\n\nUser-agent: *\nAllow: /\nDisallow: /\n"
+    b"User-agent: *\nAllow: /\nDisallow: /\n"
 )
 
 _RESULTS = {
@@ -139,15 +120,15 @@ def _is_number(least: float, most: float) -> Callable[[object], bool]:
     return lambda value: type(value) in (int, float) and least <= value <= most  # type: ignore[operator]
 
 
-def _is_text(pattern: re.Pattern[str], most: int) -> Callable[[object], bool]:
+def _is_text(pattern: str, most: int) -> Callable[[object], bool]:
     return lambda value: (
-        isinstance(value, str) and len(value) <= most and pattern.fullmatch(value) is not None
+        isinstance(value, str) and len(value) <= most and bool(re.fullmatch(pattern, value))
     )
 
 
 _IS_TIME = _is_number(0, LATEST)
-_IS_URL = _is_text(_URL, URL_LIMIT)
-is_validator = _is_text(_VALIDATOR, VALIDATOR_LIMIT)
+_IS_URL = _is_text("(?:https?|ftp)://[!-~]+", URL_LIMIT)
+is_validator = _is_text("[ -~\x80-\xff]+", VALIDATOR_LIMIT)  # the characters of a header field
 """Whether a value is a validator that can be sent in a header, and is short enough to keep."""
 
 _COPY_CHECKS: dict[str, Callable[[Any], bool]] = {
@@ -155,7 +136,7 @@ _COPY_CHECKS: dict[str, Callable[[Any], bool]] = {
     "etag": is_validator,
     "last_modified": is_validator,
     "lifetime": _is_number(-LATEST, LATEST),
-    "sha256": _is_text(_SHA256, 64),
+    "sha256": _is_text("[0-9a-f]{64}", 64),
 }
 _ENTRY_CHECKS: dict[str, Callable[[Any], bool]] = {
     "result": lambda value: value in _RESULTS.values(),
@@ -165,9 +146,9 @@ _ENTRY_CHECKS: dict[str, Callable[[Any], bool]] = {
     "copy": lambda value: value is None or _invalid(value, _COPY_CHECKS) is None,
     "status": lambda value: type(value) is int and 100 <= value <= 999,
     "url": _IS_URL,
-    "failure": _is_text(_FAILURE, FAILURE_LIMIT),
+    "failure": _is_text("[^\ud800-\udfff]*", FAILURE_LIMIT),  # the characters that UTF-8 can encode
     "unreachable_since": _IS_TIME,
-    "failures": lambda value: type(value) is int and 0 <= value <= MAX_FAILURES,
+    "failures": lambda value: type(value) is int and value >= 0,
 }
 """Whether a value is valid for a field of the head. None is valid where it is the default."""
 
@@ -275,16 +256,15 @@ def _head_of(record: Entry | CopyInfo, checks: dict[str, Callable[[Any], bool]])
     head: dict[str, Any] = {}
     for name, is_valid in checks.items():
         value = getattr(record, name)
-        if isinstance(value, CopyInfo):
-            value = _head_of(value, _COPY_CHECKS)
-            if "url" in value:
-                head[name] = value
-            continue
         if isinstance(value, float):
             value = round(min(value, LATEST), 3)
         elif name == "failure" and value is not None:
             value = value[:FAILURE_LIMIT].encode(errors="replace").decode()
-        if value != record._field_defaults.get(name) and is_valid(value):
+        if isinstance(value, CopyInfo):
+            value = _head_of(value, _COPY_CHECKS)
+            if "url" in value:
+                head[name] = value
+        elif value != record._field_defaults.get(name) and is_valid(value):
             head[name] = value
     return head
 

@@ -1,9 +1,8 @@
 """A store that a crawl can go on without.
 
 When a call to the store fails, one warning is logged. For the next :data:`RETRY_INTERVAL` seconds,
-the crawl continues as if it were alone and its store were empty: the policies that it uses are in
-its memory. Then one call tries the store again. What was fetched meanwhile is put in the store when
-it is fetched next.
+the crawl continues as if it were alone and its store were empty. Then one call tries the store
+again. What was fetched meanwhile is put in the store when it is fetched next.
 """
 
 from __future__ import annotations
@@ -25,15 +24,10 @@ logger = get_logger(__name__)
 T = TypeVar("T")
 
 RETRY_INTERVAL = 30.0
-"""Seconds between two attempts at a store that has failed: failed attempts cost little, and a store
-that works again is soon in use."""
+"""Seconds between two attempts at a store that has failed (ours)."""
 
 WARNING_INTERVAL = 3600.0
 """Seconds between two warnings, since a store may fail now and then for hours."""
-
-MAX_ERROR_LENGTH = 500
-"""The most characters of a store's error message that are logged."""
-
 
 NO_CLAIM = Claim(claimed=True, entry=None, fence=0)
 """The claim that this crawler gets while the store does not work. If the store works again before
@@ -58,14 +52,10 @@ class FallbackStore:
         return self._store.shared
 
     def open(self) -> None:
-        """Open the store.
-
-        Raises StoreError. To use this object after that, call :meth:`mark_failed`.
-        """
+        """Open the store. After a StoreError, call :meth:`mark_failed` to go on without it."""
         self._store.open()
 
     async def close(self) -> None:
-        """Close the store."""
         try:
             await self._store.close()
         except Exception as error:
@@ -92,7 +82,7 @@ class FallbackStore:
     def mark_failed(self, error: Exception) -> None:
         """Go on without the store until the next attempt, and log why.
 
-        An error other than StoreError is one of the store's code. It is logged with its traceback.
+        An error other than StoreError is one of the store's code: its traceback is logged.
         """
         now = self._clock()
         self._next_attempt_at = now + RETRY_INTERVAL
@@ -105,7 +95,7 @@ class FallbackStore:
             level,
             "The store of robots.txt files does not work: %(error)s. The crawl continues without "
             "it; it is tried again every %(seconds)d s.",
-            {"error": printable(text.rstrip("."), MAX_ERROR_LENGTH), "seconds": RETRY_INTERVAL},
+            {"error": printable(text.rstrip(".")), "seconds": RETRY_INTERVAL},
             exc_info=None if is_foreseen else error,
         )
 

@@ -14,14 +14,14 @@ key                        value         expires
 ``rep:6:host:{host}``      ``-``         with the delay, after which it can be reserved again
 =========================  ============  ====================================================
 
-The 6 is the version: stores of other versions use other keys. The braces are a hash tag: the keys
-of one origin are in one slot of a cluster. All times are durations that the server counts, so that
-the clocks of the workers need not agree. A lease (a claim or a reservation) that does not expire
-within :data:`~.base.MAX_LEASE` was written by another program, and is treated as expired.
+The 6 is the version. The braces are a hash tag: the keys of an origin are in one slot of a cluster.
+All times are durations that the server counts, so that the clocks of the workers need not agree. A
+lease (a claim or a reservation) that does not expire within :data:`~.base.MAX_LEASE` was written by
+another program, and is treated as expired.
 
-A fence is the fencing token of a claim, a number in decimal. A space follows it. Each claim of an
-origin gets one more than the greater of the two that are stored. The first one is a time in
-milliseconds, so that it is greater than those from before a server lost its data.
+A fence is the fencing token of a claim, a decimal number and a space. Each claim of an origin gets
+one more than the greater of the two that are stored. The first one is a time in milliseconds, so
+that it is greater than those from before a server lost its data.
 """
 
 from __future__ import annotations
@@ -56,26 +56,19 @@ _INVALID_URL = (
 )
 
 CONNECTIONS = 8
-"""The most calls in progress at once. Each uses a thread and a connection. Redis accepts 10,000
-connections by default, which is enough for 1,250 workers."""
+"""The most calls in progress at once, each with a thread and a connection. Redis accepts 10,000
+connections by default: those of 1,250 workers."""
 
 SOCKET_TIMEOUT = 5.0
 """Seconds after which a server that does not answer has failed."""
 
-PAGE_SIZE = 100
-"""Keys that are read at once when all entries are read."""
-
-MAX_ERROR_LENGTH = 300
-"""The most characters of a server's error message that are shown."""
+PAGE_SIZE = 100  # keys that are read at once when all entries are read
 
 VALUE_LIMIT = OCTETS_LIMIT + 16
 """The most bytes of a value: a fence of 15 digits, a space and an entry."""
 
 TOKEN_LIMIT = 63
 """The index of the last byte that scripts read of other values: a fence, a space and a token."""
-
-MAX_TTL = 100 * 366 * 86_400
-"""Seconds: 100 years. Redis counts milliseconds in 64 bits, and refuses a longer duration."""
 
 _CLIENT_ERRORS = (redis.RedisError, RedisClusterException, OSError)
 
@@ -155,7 +148,7 @@ class RedisStore(ThreadedStore):
 
     def __init__(self, url: str, *, ttl: float) -> None:
         super().__init__(CONNECTIONS)
-        self._ttl = ceil(min(max(ttl, 1), MAX_TTL))
+        self._ttl = ceil(ttl)
         self._token = uuid4().hex
         if without_password(url).endswith(f"://{HIDDEN}"):
             raise StoreError(_INVALID_URL)
@@ -263,7 +256,7 @@ class RedisStore(ThreadedStore):
             message = str(error).partition(", with args")[0]
             for password in self._passwords:
                 message = message.replace(password, HIDDEN)
-            raise StoreError(message[:MAX_ERROR_LENGTH] or type(error).__name__) from None
+            raise StoreError(message or type(error).__name__) from None
 
     def disconnect(self) -> None:
         with suppress(*_CLIENT_ERRORS):

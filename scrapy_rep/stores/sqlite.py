@@ -1,13 +1,11 @@
 """Entries in a SQLite file, for crawls on one machine, or in the memory of a process.
 
-Only the owner of the file can read a new file, and the file is not a symbolic link. A file that is
-damaged, of another version or of another application stays as it is. One thread uses the one
-connection. Each change is one transaction in the write-ahead log: a killed process
-leaves complete changes only. Readers and the one writer do not wait for each other. Writers wait
-for each other for the duration of one change.
+A file that is damaged, of another version or of another application stays as it is. One thread uses
+the one connection. Each change is one transaction in the write-ahead log: a killed process leaves
+complete changes only, and readers do not wait for the one writer.
 
-All processes use the machine's clock, which a user may set. So a claim or a reservation is valid
-only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` seconds.
+The processes use the machine's clock, which a user may set. So a lease (claim or reservation) is
+valid only from the time when it was made, and for at most :data:`~.base.MAX_LEASE` seconds.
 """
 
 from __future__ import annotations
@@ -36,14 +34,11 @@ APPLICATION_ID = 0x5245_5053
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
-BUSY_PAUSE = 0.01
-"""Seconds between two attempts to turn on the write-ahead log."""
-
 _VERSION = int.from_bytes(VERSION, "big")
 
 CLOCK_TOLERANCE = 5.0
-"""Seconds by which the clock may be set back without an effect on claims and reservations. One that
-starts later than this in the future was made before the clock was set back, and has expired."""
+"""Seconds by which the clock may be set back without an effect on leases. One that starts later in
+the future was made before the clock was set back, and has expired."""
 
 MAX_MEMORY = 64 * 2**20
 """The most bytes of a store in memory: some 40,000 files of average size."""
@@ -52,11 +47,9 @@ _TABLES = (
     "CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL, "
     "fence INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX entries_kept_at ON entries (kept_at)",
-    "CREATE TABLE claims (origin TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
-    "until REAL NOT NULL, fence INTEGER NOT NULL DEFAULT 0)",
-    "CREATE TABLE fences (last INTEGER NOT NULL)",
-    "CREATE TABLE hosts (host TEXT PRIMARY KEY, token TEXT NOT NULL, since REAL NOT NULL, "
-    "until REAL NOT NULL)",
+    # Claims by origin, and reservations by host. SQLite never uses a number a second time.
+    "CREATE TABLE leases (fence INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, "
+    "token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL)",
 )
 
 _GET = """
@@ -81,42 +74,24 @@ _DELETE_EXPIRED = """
 DELETE FROM entries WHERE origin IN (SELECT origin FROM entries WHERE kept_at < ? LIMIT 3)
 """
 
-# Whether a claim or a reservation is valid. False also for values that are not numbers.
+# Whether a lease is valid. False also for values that are not numbers.
 _IS_VALID = f"""
 until > :now AND since <= :now + {CLOCK_TOLERANCE} AND until <= :now + {MAX_LEASE + CLOCK_TOLERANCE}
 """
+_DELETE_INVALID = f"DELETE FROM leases WHERE NOT ({_IS_VALID})"
+_DELETE_OWN = f"DELETE FROM leases WHERE name = :name AND (token = :token OR NOT ({_IS_VALID}))"
+_LEASE = "INSERT OR IGNORE INTO leases VALUES (NULL, :name, :token, :now, :until)"
+_RELEASE = "DELETE FROM leases WHERE name = ? AND token = ?"
+_RELEASE_HOST = f"""
+UPDATE leases SET token = '', since = :now, until = :until
+WHERE name = :name AND token = :token AND {_IS_VALID}
+"""
 
-_DELETE_INVALID = tuple(
-    f"DELETE FROM {each} WHERE NOT ({_IS_VALID})" for each in ("claims", "hosts")
-)
 _EVICT = (
-    *_DELETE_INVALID,
+    _DELETE_INVALID,
     "DELETE FROM entries WHERE origin IN (SELECT origin FROM entries ORDER BY kept_at "
     "LIMIT (SELECT count(*) / 20 + 1 FROM entries))",
 )
-
-_NEXT_FENCE = "(SELECT max(last) + 1 FROM fences)"
-_CLAIM = f"""
-INSERT INTO claims VALUES (:origin, :token, :now, :until, {_NEXT_FENCE})
-ON CONFLICT (origin) DO UPDATE
-SET token = :token, since = :now, until = :until, fence = {_NEXT_FENCE}
-WHERE token = :token OR NOT ({_IS_VALID})
-"""
-
-_FENCE = """
-SELECT CASE WHEN typeof(fence) = 'integer' THEN fence ELSE 0 END FROM claims WHERE origin = ?
-"""
-
-_RESERVE = f"""
-INSERT INTO hosts VALUES (:host, :token, :now, :until)
-ON CONFLICT (host) DO UPDATE SET token = :token, since = :now, until = :until
-WHERE token = :token OR NOT ({_IS_VALID})
-"""
-
-_RELEASE_HOST = f"""
-UPDATE hosts SET token = '', since = :now, until = :until
-WHERE host = :host AND token = :token AND {_IS_VALID}
-"""
 
 
 class SQLiteStore(ThreadedStore):
@@ -160,37 +135,40 @@ class SQLiteStore(ThreadedStore):
         return is_stored
 
     def _claim(self, origin: str, seconds: float) -> Claim:
-        values = self._lease(seconds)
         with _transaction(self._connect()) as db:
-            claimed = db.execute(_CLAIM, {**values, "origin": origin}).rowcount > 0
-            if claimed:
-                db.execute("UPDATE fences SET last = last + 1")
-            (fence,) = db.execute(_FENCE, (origin,)).fetchone()
-            return Claim(claimed, self._get(origin), fence)
+            seconds_left, fence = self._lease(db, origin, seconds)
+            return Claim(not seconds_left, self._get(origin), fence)
 
     def _release(self, origin: str) -> None:
-        values = (origin, self._token)
-        self._connect().execute("DELETE FROM claims WHERE origin = ? AND token = ?", values)
+        self._connect().execute(_RELEASE, (origin, self._token))
 
     def _reserve_host(self, host: str, lease: float) -> float:
-        values = {**self._lease(lease), "host": host}
         with _transaction(self._connect()) as db:
-            if db.execute(_RESERVE, values).rowcount > 0:
-                return 0
-            (until,) = db.execute("SELECT until FROM hosts WHERE host = ?", (host,)).fetchone()
-        return min(max(float(until) - float(values["now"]), MIN_RETRY), MAX_RETRY)
+            return self._lease(db, host, lease)[0]
 
     def _release_host(self, host: str, delay: float) -> None:
-        self._connect().execute(_RELEASE_HOST, {**self._lease(delay), "host": host})
+        self._connect().execute(_RELEASE_HOST, self._parameters(host, delay))
+
+    def _lease(self, db: sqlite3.Connection, name: str, seconds: float) -> tuple[float, int]:
+        """Make or renew a lease, unless another crawler has it.
+
+        Returns the seconds after which to try again, 0 if this crawler has it, and its fence.
+        """
+        values = self._parameters(name, seconds)
+        db.execute(_DELETE_OWN, values)
+        is_granted = db.execute(_LEASE, values).rowcount > 0
+        query = "SELECT until - :now, fence FROM leases WHERE name = :name"
+        left, fence = db.execute(query, values).fetchone()
+        return 0 if is_granted else min(max(left, MIN_RETRY), MAX_RETRY), fence
+
+    def _parameters(self, name: str, seconds: float) -> dict[str, str | float]:
+        """Return the parameters of a statement that makes or ends a lease."""
+        now, duration = self._now(), min(seconds, MAX_LEASE)
+        return {"name": name, "token": self._token, "now": now, "until": now + duration}
 
     def _entries(self) -> Iterator[tuple[str, bytes | None]]:
         for origin, octets in self._connect().execute(_ALL, (OCTETS_LIMIT,)):
             yield origin.decode("utf-8", "replace"), octets
-
-    def _lease(self, seconds: float) -> dict[str, str | float]:
-        """Return the parameters of a statement that makes a lease."""
-        now = self._now()
-        return {"token": self._token, "now": now, "until": now + min(seconds, MAX_LEASE)}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -212,23 +190,17 @@ class SQLiteStore(ThreadedStore):
         """Return the connection. Open it first, if there is none."""
         if self._connection is None:
             self._create_file()
-            db = sqlite3.connect(
+            self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
-            try:
-                self._prepare(db)
-            except BaseException:
-                db.close()
-                raise
-            self._connection = db
+            self._prepare(self._connection)
         return self._connection
 
     def _create_file(self) -> None:
-        """Create the file with mode 0600, unless it exists.
+        """Create the file with mode 0600, unless it exists. SQLite gives those beside it the same.
 
-        SQLite would create it readable for all users. SQLite gives the files beside it the same
-        mode, and opens none of them through a symbolic link. Where other users can write to the
-        folder, a link of theirs would make the crawl write to any file of its own user.
+        SQLite would create it readable for all users, and through a symbolic link: in a folder that
+        others can write to, a link of theirs would make the crawl write to any file of its user.
         """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         with suppress(FileExistsError):
@@ -245,16 +217,14 @@ class SQLiteStore(ThreadedStore):
         with _transaction(db):
             if _is_new(db):
                 _create_tables(db, now)
-            for statement in _DELETE_INVALID:
-                db.execute(statement, {"now": now})
+            db.execute(_DELETE_INVALID, {"now": now})
 
 
 class MemoryStore(SQLiteStore):
     """One crawler's view of the store ``name`` in the memory of this process, or of a new one.
 
-    The data stays until the process ends, so that spiders which run one after another share it. If
-    it exceeds :data:`MAX_MEMORY`, the entries that were put first are evicted. A call takes some
-    microseconds and uses no thread. ``now`` returns seconds and never goes backward.
+    The data stays until the process ends. If it exceeds :data:`MAX_MEMORY`, the entries that were
+    put first are evicted. A call uses no thread. ``now`` returns seconds and never goes backward.
     """
 
     databases: ClassVar[dict[str, sqlite3.Connection]] = {}
@@ -306,19 +276,13 @@ def _turn_on_write_ahead_log(db: sqlite3.Connection) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-        time.sleep(BUSY_PAUSE)
+        time.sleep(0.01)
 
 
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Run one transaction, which locks the database for other writers from its start."""
+def _transaction(db: sqlite3.Connection) -> sqlite3.Connection:
+    """Lock the database for other writers. A ``with`` of the result commits or rolls back."""
     db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+    return db
 
 
 def _size(db: sqlite3.Connection) -> int:
@@ -346,7 +310,7 @@ def _is_new(db: sqlite3.Connection) -> bool:
 def _create_tables(db: sqlite3.Connection, now: float) -> None:
     for statement in _TABLES:
         db.execute(statement)
-    # Greater than those of a file that this one replaces: a crawler may still have one.
-    db.execute("INSERT INTO fences VALUES (?)", (int(now * 1000),))
+    # The fences are greater than those of a file that this one replaces, which a crawler may have.
+    db.execute("INSERT INTO sqlite_sequence VALUES ('leases', ?)", (int(now * 1000),))
     db.execute(f"PRAGMA user_version = {_VERSION}")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")

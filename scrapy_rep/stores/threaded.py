@@ -1,9 +1,8 @@
-"""The base of the stores whose calls block. It makes the calls in threads of its own.
+"""The base of the stores whose calls block.
 
 A subclass implements the blocking methods, which begin with an underscore and run in a thread, and
 :meth:`ThreadedStore._errors`, which translates the errors of its client library. This class makes
-the async methods of :class:`~.base.Store` of them. Only this module of the stores depends on
-Scrapy's event loops.
+the async methods of :class:`~.base.Store` of them.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ REP_TIMEOUT: after it, a fetch would have been as fast."""
 
 
 class ThreadedStore(ABC):
-    """A store whose calls run in ``threads`` threads, in the order in which they were made.
+    """A store whose calls run in ``threads`` threads of its own, in the order they were made in.
 
-    The threads are not shared, so that no other part of the process waits for a slow store. A call
-    always runs to its end, even if it was cancelled meanwhile.
+    A call always runs to its end, even if it was cancelled meanwhile.
     """
 
     def __init__(self, threads: int) -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
+from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Timer
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from scrapy.settings import Settings
-from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.check import Plan
-from scrapy_rep.commands.context import schema as schema_of
+from scrapy_rep.commands.context import schema
 from scrapy_rep.commands.crawlers import Crawler
 from scrapy_rep.commands.diff import Diff
 from scrapy_rep.commands.explain import Check
@@ -30,10 +33,8 @@ from scrapy_rep.commands.main import main
 from scrapy_rep.commands.show import Show
 from scrapy_rep.commands.test import Test
 from scrapy_rep.commands.view import View
-from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.reports.records import Report
 from scrapy_rep.reports.survey import Survey
-from testing import console_forks
 from tests.crawl.conftest import make_crawler, run_crawler
 
 ROOT = Path(__file__).parents[2]
@@ -64,14 +65,42 @@ class Done:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The lines of JSON."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        """The lines of JSON. The first ones are compared with their schema."""
+        found: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()]
+        for record in found[:MAX_VALIDATED]:
+            _validator(record["type"]).validate(record)
+        return found
 
     @property
     def record(self) -> dict[str, Any]:
         """The only line of JSON."""
-        assert self.out.count("\n") == 1, self
-        return self.records[0]
+        (record,) = self.records
+        return record
+
+
+MAX_VALIDATED = 500
+TYPES = (Check, Crawler, Diff, LintFinding, Plan, Report, Show, Survey, Test, View)
+RECORDS = {
+    schema([each])["$defs"][each.__name__]["properties"]["type"]["enum"][0]: each for each in TYPES
+}
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    """Return what compares a record with its schema, which has to describe every field."""
+    return Draft202012Validator(_closed(schema([RECORDS[name]])))
+
+
+def _closed(part: Any) -> Any:
+    """A schema that allows only the fields that it names."""
+    if isinstance(part, list):
+        return [_closed(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {key: _closed(value) for key, value in part.items()}
+    if isinstance(part.get("properties"), dict) and part.get("type") == "object":
+        closed["additionalProperties"] = False
+    return closed
 
 
 Run = Callable[..., Done]
@@ -82,14 +111,23 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     """Run a tool in this process, in an empty folder with a ``robots.txt``."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    (tmp_path / "robots.txt").write_text(ROBOTS)
+    Path("robots.txt").write_text(ROBOTS)
 
-    def run(*arguments: str, settings: Settings | None = None) -> Done:
+    def run(*arguments: str, stdin: bytes | str = b"", settings: Settings | None = None) -> Done:
+        given: Any = BytesIO(stdin if isinstance(stdin, bytes) else stdin.encode())
+        monkeypatch.setattr(sys, "stdin", TextIOWrapper(BufferedReader(given)))
         code = main(arguments, settings=settings)
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)
 
     return run
+
+
+def write(**files: bytes | str) -> None:
+    """Write files into the current folder. An underscore in a name stands for a dot."""
+    for name, content in files.items():
+        body = content if isinstance(content, bytes) else content.encode()
+        Path(name.replace("_", ".")).write_bytes(body)
 
 
 Cli = Callable[..., Any]
@@ -100,89 +138,50 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a tool in a thread of this process, with a crawler on the event loop of the test."""
 
     async def cli(*arguments: str, settings: dict[str, Any] | None = None) -> Done:
-        call = session_module._caller()
-        ends: list[Future[None]] = []
+        loop = asyncio.get_running_loop()
+        crawls: list[Future[None]] = []
 
-        @contextmanager
-        def opened(values: Settings) -> Iterator[session_module.Session]:
-            made: Future[session_module.Session] = Future()
+        def run_crawl(settings: Settings, **arguments: Any) -> None:
+            # The reactor is that of the test.
+            kept = {
+                name: settings[name]
+                for name in settings
+                if settings.getpriority(name) and not name.startswith("TWISTED_REACTOR")
+            }
 
             async def crawl() -> None:
-                end: Future[None] = Future()
-                ends.append(end)
-                try:
-                    changed = session_module.session_settings(values)
-                    # The reactor is that of the test.
-                    kept = {
-                        name: changed[name]
-                        for name in changed
-                        if changed.getpriority(name) and not name.startswith("TWISTED_REACTOR")
-                    }
-                    crawler = make_crawler(session_module.SessionSpider, kept)
-                    await run_crawler(crawler, made=made, ended=end)
-                except Exception as error:
-                    if made.done():
-                        raise
-                    made.set_exception(error)
-                finally:
-                    if not end.done():
-                        end.set_result(None)
+                await run_crawler(make_crawler(session_module.SessionSpider, kept), **arguments)
 
-            call(deferred_from_coro, crawl())
-            session = made.result(TIMEOUT)
-            try:
-                yield session
-            finally:
-                session.stop()
+            crawls.append(asyncio.run_coroutine_threadsafe(crawl(), loop))
+            crawls[-1].result()
 
-        monkeypatch.setattr(session_module, "opened", opened)
-        done: list[Done] = []
+        monkeypatch.setattr(session_module, "run_crawl", run_crawl)
         project = Settings({"USER_AGENT": "testbot/1.0 (+https://example.com)"})
         project.setdict(settings or {}, priority="project")
-        thread = Thread(target=lambda: done.append(run(*arguments, settings=project)), daemon=True)
-        thread.start()
-        while thread.is_alive() or not all(end.done() for end in ends):
-            await sleep(0.01)
-        return done[0]
+        with ThreadPoolExecutor(1) as thread:  # a new one, as coverage needs it
+            done = await asyncio.wrap_future(thread.submit(run, *arguments, settings=project))
+        await asyncio.gather(*map(asyncio.wrap_future, crawls), return_exceptions=True)
+        return done
 
     return cli
 
 
 def tool(
     *arguments: str,
-    cwd: Path | str = "/",
-    stdin: str | bytes | None = None,
-    command: tuple[str, ...] = ("scrapy_rep.commands.main",),
+    python: tuple[str, ...] = ("-m", "scrapy_rep.commands.main"),
     **environment: str,
 ) -> Done:
-    """Run a tool in a process of its own."""
-    if isinstance(stdin, str):
-        stdin = stdin.encode()
+    """Run a tool, or other Python code, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-m", *command, *arguments],
-        cwd=cwd,
+        [sys.executable, *python, *arguments],
         env=environment_of(**environment),
-        input=stdin or b"",
+        stdin=subprocess.DEVNULL,
         capture_output=True,
+        text=True,
         timeout=TIMEOUT,
         check=False,
     )
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def forked(
-    *arguments: str,
-    cwd: Path | str = "/",
-    stdin: str | bytes | None = None,
-    **environment: str,
-) -> Done:
-    """Run a tool in a fork of a process that has already imported Scrapy."""
-    if isinstance(stdin, str):
-        stdin = stdin.encode()
-    done = console_forks.run(
-        arguments, cwd, environment_of(**environment), stdin=stdin or b"", timeout=TIMEOUT
-    )
-    return Done(done.code, done.out.decode(), done.errors.decode())
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 @contextmanager
@@ -207,6 +206,13 @@ def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
             timer.cancel()
 
 
+def wait_until(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def environment_of(**more: str) -> dict[str, str]:
     """The environment of a tool. It has no width of a terminal and no colors."""
     kept = {name: value for name, value in os.environ.items() if name not in _TERMINAL}
@@ -214,34 +220,3 @@ def environment_of(**more: str) -> dict[str, str]:
 
 
 _TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
-
-
-RECORDS: dict[str, type] = {
-    "check": Check,
-    "crawlers": Crawler,
-    "diff": Diff,
-    "lint": LintFinding,
-    "plan": Plan,
-    "report": Report,
-    "show": Show,
-    "survey": Survey,
-    "test": Test,
-    "view": View,
-}
-
-
-def validate(record: dict[str, Any], name: str) -> None:
-    """Compare a record with a schema, which has to describe every field."""
-    Draft202012Validator(_closed(schema_of([RECORDS[name]]))).validate(record)
-
-
-def _closed(part: Any) -> Any:
-    """A schema that allows only the fields that it names."""
-    if isinstance(part, list):
-        return [_closed(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    closed = {key: _closed(value) for key, value in part.items()}
-    if isinstance(part.get("properties"), dict) and part.get("type") == "object":
-        closed["additionalProperties"] = False
-    return closed

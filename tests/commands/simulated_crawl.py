@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from testing import simulation
 from testing.simulation import Answer, Ask, Network, Site
-from tests.defects import SCENARIO
+from tests.test_simulation import SCENARIO
 
 DELAYS = (3.0, 20.0)
 PATHS = [f"/{'private/' * (number % 3 == 0)}a" for number in range(40)]

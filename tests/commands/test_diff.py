@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import pytest
@@ -15,138 +15,72 @@ from hypothesis import strategies as st
 from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import diff as diff_module
 from scrapy_rep.commands import show as show_module
+from scrapy_rep.commands.context import json_line
 from scrapy_rep.commands.diff import Diff, _compare
-from scrapy_rep.commands.output import json_line
 from scrapy_rep.commands.sources import of_file
 from testing.web import Page, Web
 
-from .conftest import ROBOTS, Run, forked, validate
-
-OLD = """\
-User-agent: *
-Disallow: /private/
-Crawl-delay: 3
-
-User-agent: gptbot
-Disallow:
-Content-Signal: ai-train=no
-Sitemap: https://example.com/old.xml
-"""
-NEW = """\
-User-agent: *
-Disallow: /
-Allow: /open/*
-Sitemap: https://example.com/new.xml
-
-User-agent: bingbot
-Disallow: /private/
-Crawl-delay: 3
-License: https://example.com/license
-"""
-SHOWN = """\
-Old  the file robots.txt
-New  the file new.txt
-
-all other crawlers (*)
-        - line 2, Disallow: /private/
-        - Pace: Crawl-delay: 3
-        + line 3, Allow: /open/*
-        + line 2, Disallow: /
-
-gptbot
-        - Content-Signal: ai-train=no
-        + line 3, Allow: /open/*
-        + line 2, Disallow: /
-
-bingbot
-        + License: https://example.com/license
-
-all crawlers
-        - Sitemap: https://example.com/old.xml
-        + Sitemap: https://example.com/new.xml
-"""
+from .conftest import ROBOTS, Cli, Run, write
 
 
-def diff(
-    run: Run, folder: Path, old: str | bytes, new: str | bytes, *options: str, code: int = 1
-) -> Any:
-    """The record of two files, which is that of the schema, or the text with ``--format text``."""
-    for name, text in (("robots.txt", old), ("new.txt", new)):
-        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+def diff(run: Run, old: str | bytes, new: str | bytes, *options: str, code: int = 1) -> Any:
+    """The record of two files, or the text with ``--format text``."""
+    write(robots_txt=old, new_txt=new)
     done = run("diff", "robots.txt", "new.txt", *(options or ("--json",)))
     assert (done.code, done.err) == (code, "")
-    if options:
-        return done.out
-    validate(done.record, "diff")
-    return done.record
+    return done.out if options else done.record
 
 
-def test_text(run: Run, tmp_path: Path) -> None:
-    shown = diff(run, tmp_path, OLD, NEW, "--format", "text")
-    assert [line.rstrip() for line in shown.splitlines()] == SHOWN.splitlines()
-    assert max(map(len, shown.splitlines())) <= 80
-
-
-def test_the_same_meaning(run: Run, tmp_path: Path) -> None:
-    other = "# a comment\r\n" + ROBOTS.replace("\n", "\r\n")
-    shown = diff(run, tmp_path, ROBOTS, other, "--format", "text", code=0)
-    assert "They say the same." in shown
-    assert diff(run, tmp_path, ROBOTS, ROBOTS.encode("utf-16"), code=0)["same"] is True
-
-
-def test_hostile_text_is_escaped(run: Run, tmp_path: Path) -> None:
+def test_text_fits_and_is_escaped(run: Run) -> None:
+    """The page on ``diff`` has the text of two files."""
     new = "User-agent: *\nDisallow: /\x1b[2J\x07\nSitemap: \x1b[31m\n"
-    shown = diff(run, tmp_path, ROBOTS, new, "--format", "text")
-    assert "\x1b" not in shown
-    assert "\x07" not in shown
+    shown = diff(run, ROBOTS, new, "--format", "text")
+    assert not {"\x1b", "\x07"} & {*shown}
+    assert max(map(len, shown.splitlines())) <= 80
+    for text in ("\nall other crawlers (*)\n", "- Pace: Crawl-delay: 5", "\nall crawlers\n"):
+        assert text in shown
 
 
-def test_what_is_listed_is_limited_in_all(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_meaning(run: Run) -> None:
+    other = "# a comment\r\n" + ROBOTS.replace("\n", "\r\n")
+    assert "They say the same." in diff(run, ROBOTS, other, "--format", "text", code=0)
+    assert diff(run, ROBOTS, ROBOTS.encode("utf-16"), code=0)["same"] is True
+
+
+def test_what_is_listed_is_limited_in_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many crawlers there are, each with a group of its own."""
     monkeypatch.setattr(diff_module, "MAX_LISTED", 60)
-    names = [
-        f"{first}{second}" for first in "abcdefghijkl" for second in "abcdefghijklmnopqrstuvwxy"
-    ]
+    names = [first + second for first in ascii_lowercase[:12] for second in ascii_lowercase[:25]]
     groups = "".join(f"User-agent: {name}\nDisallow: /{name}*b\n" for name in names)
     wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(300))
-    rows = diff(run, tmp_path, groups, wide)["differences"]
+    rows = diff(run, groups, wide)["differences"]
     assert sum(len(row["names"]) for row in rows) == 301
     listed = [len(row["removed"]) + len(row["added"]) for row in rows]
     assert sum(listed) == 60
-    assert all(
-        number + row["left_out"] in (300, 301) for number, row in zip(listed, rows, strict=True)
-    )
-    shown = diff(run, tmp_path, groups, wide, "--format", "text")
-    assert "and 250 more\n" in shown
+    for number, row in zip(listed, rows, strict=True):
+        assert number + row["left_out"] in (300, 301)
+    assert "and 250 more\n" in diff(run, groups, wide, "--format", "text")
     monkeypatch.setattr(show_module, "MAX_RULES", 1)
-    assert diff(run, tmp_path, wide, wide, code=3)["same"] is None
+    assert diff(run, wide, wide, code=3)["same"] is None
 
 
-def test_sites(web: Web, tmp_path: Path) -> None:
-    """One fork: a site and a file."""
+async def test_sites(web: Web, cli: Cli) -> None:
     site = web.site(Page(b"", 404))
-    (tmp_path / "new.txt").write_text("User-agent: *\nSitemap: https://x/s")
-    done = forked("diff", site.url(), "new.txt", "--json", cwd=tmp_path)
+    write(new_txt="User-agent: *\nSitemap: https://x/s")
+    done = await cli("diff", site.url(), "new.txt", "--json")
     assert done.record["old"]["state"] == "unavailable"
     (row,) = done.record["differences"]
     assert row == {"names": [], "removed": [], "added": ["Sitemap: https://x/s"], "left_out": 0}
     assert (done.code, site.robots_fetches) == (1, 1)
     site.pages["/robots.txt"] = Page(b"", 503)
-    done = forked("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    done = await cli("diff", site.url(), "new.txt", "-s", "REP_RETRY_TIMES=0")
     assert done.code == 3
     assert "It is not known whether" in done.out
     assert "is unreachable" in done.err
-    assert "Traceback" not in done.err
-
-
-def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
-    site = web.site("User-agent: *\nDisallow: /private")
+    # A host with the path of its robots.txt is a site.
+    site.pages["/robots.txt"] = Page(b"User-agent: *\nSitemap: https://x/s")
     name = site.url("/robots.txt").removeprefix("http://")
-    done = forked(
-        "diff", name, "-", "-s", "REP_RETRY_TIMES=0", stdin="User-agent: *\nDisallow: /private\n"
-    )
+    done = await cli("diff", name, "new.txt", "-s", "REP_RETRY_TIMES=0")
     assert f"note: {name} is not a file: it is taken for https://{name}\n" in done.err
     assert f"does not answer: {site.root} is used\n" in done.err
     assert done.code == 0
@@ -157,27 +91,15 @@ def test_a_host_with_the_path_of_its_robots_txt_is_a_site(web: Web) -> None:
 LINES = st.lists(
     st.sampled_from(
         [
-            "User-agent: a",
-            "User-agent: b",
-            "User-agent: *",
-            "Disallow: /",
-            "Disallow: /a",
-            "Allow: /a/b",
-            "Disallow: /*b$",
-            "Disallow: /*?x",
-            "Allow: /index.html",
-            "Disallow:",
-            "Crawl-delay: 5",
-            "Request-rate: 1/5",
-            "Visit-time: 0600-0845",
-            "Content-Signal: ai-train=no",
-            "Content-Usage: /a train-ai=n",
-            "License: https://x.example/l",
-            "Sitemap: https://x.example/s",
+            "User-agent: a", "User-agent: b", "User-agent: *", "Disallow: /", "Disallow: /a",
+            "Allow: /a/b", "Disallow: /*b$", "Disallow: /*?x", "Allow: /index.html", "Disallow:",
+            "Crawl-delay: 5", "Request-rate: 1/5", "Visit-time: 0600-0845",
+            "Content-Signal: ai-train=no", "Content-Usage: /a train-ai=n",
+            "License: https://x.example/l", "Sitemap: https://x.example/s",
         ]
     ),
     max_size=14,
-)
+)  # fmt: skip
 PATHS = ["/", "/a", "/a/", "/a/b", "/a/bc", "/b", "/ab", "/?x", "/a?x", "/index.html", "/c"]
 
 
@@ -231,21 +153,14 @@ def test_what_is_not_listed_has_the_same_verdicts(old: list[str], new: list[str]
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        pytest.param("*\nDisallow: /a\nDisallow: /b", "*\nDisallow: /b\nDisallow: /a", id="order"),
-        pytest.param("*\nDisallow: /a", "*\nDisallow: /%61", id="encoded"),
-        pytest.param("*", "*\nDisallow:", id="no rule"),
-        pytest.param("*\nDisallow: /a", "*\nDisallow: /a\nDisallow: /robots.txt$", id="itself"),
-        pytest.param(
-            "a\nDisallow: /x\nUser-agent: b\nDisallow: /x",
-            "a\nUser-agent: b\nDisallow: /x",
-            id="one group for two",
-        ),
-        pytest.param(
-            "*\nDisallow: /x",
-            "*\nDisallow: /x\nUser-agent: a\nDisallow: /x",
-            id="a group that says the same as *",
-        ),
-        pytest.param("*\nFoo: bar", "*", id="an unknown record"),
+        ("*\nDisallow: /a\nDisallow: /b", "*\nDisallow: /b\nDisallow: /a"),
+        ("*\nDisallow: /a", "*\nDisallow: /%61"),
+        ("*", "*\nDisallow:"),
+        ("*\nDisallow: /a", "*\nDisallow: /a\nDisallow: /robots.txt$"),
+        ("a\nDisallow: /x\nUser-agent: b\nDisallow: /x", "a\nUser-agent: b\nDisallow: /x"),
+        # A group that says the same as *, and an unknown record.
+        ("*\nDisallow: /x", "*\nDisallow: /x\nUser-agent: a\nDisallow: /x"),
+        ("*\nFoo: bar", "*"),
     ],
 )
 def test_no_difference(old: str, new: str) -> None:
@@ -276,9 +191,3 @@ def test_other_records(line: str, part: str) -> None:
         (text,) = row["added"] + row["removed"]
         assert text.startswith(f"{part}: ")
         assert row[place] == [text]
-
-
-def test_records_that_belong_to_one_of_two_tokens_with_the_same_rules() -> None:
-    old = "User-agent: a\nCrawl-delay: 1\nUser-agent: b\nDisallow: /x"
-    (row,) = compare(old, old.replace("1", "2"))["differences"]
-    assert row["names"] == ["a"]

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from scrapy_rep.commands.context import json_line
 from scrapy_rep.commands.lint import LintFinding, excerpt, to_text
-from scrapy_rep.commands.main import main
-from scrapy_rep.commands.output import json_line
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.lint_codes import Code
 from testing.web import Page, Web
 from tests.protocol.test_properties import bodies
 
-from .conftest import ROOT, Cli, validate
+from .conftest import ROOT, Cli, Run, write
 
 BODY = "User-agent: *\r\nDissallow private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 FIXED = "User-agent: *\r\nDisallow: /private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 
 
 @pytest.fixture
-def robots_txt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "robots.txt"
-    path.write_bytes(BODY)
-    return path
-
-
-def give_input(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(body), encoding="utf-8"))
+def robots_txt(run: Run, tmp_path: Path) -> Path:
+    write(robots_txt=BODY)
+    return tmp_path / "robots.txt"
 
 
 def lines_of(name: str) -> list[str]:
@@ -62,19 +53,20 @@ SHOWN = [
 
 
 @pytest.mark.usefixtures("robots_txt")
-def test_a_file_as_text(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", "robots.txt"]) == 1
-    written = capsys.readouterr()
-    lines = written.out.splitlines()
+def test_a_file_as_text(run: Run) -> None:
+    done = run("lint", "robots.txt")
+    lines = done.out.splitlines()
     assert lines[::3] == lines_of("robots.txt")
     assert [line for number, line in enumerate(lines) if number % 3] == SHOWN
-    assert written.err == (
+    assert done.code == 1
+    assert done.err == (
         "note: 5 findings; --fix corrects 3\n"
         "note: 'scrapy-rep rule R202 R203 R206 R401 R502' explains them\n"
     )
-    assert main(["lint", "robots.txt", "-q"]) == 1
-    written = capsys.readouterr()
-    assert (written.out.splitlines(), written.err) == (lines_of("robots.txt"), "")
+    done = run("lint", "robots.txt", "-q")
+    assert (done.code, done.out.splitlines(), done.err) == (1, lines_of("robots.txt"), "")
+    done = run("lint", "-", "-q", stdin=BODY)
+    assert (done.code, done.out.splitlines()) == (1, lines_of("-"))
 
 
 @pytest.mark.parametrize(
@@ -105,34 +97,21 @@ def test_the_place_of_a_finding(
         (["--ignore", "R2,R4", "--ignore", "R5"], 0, []),
     ],
 )
-def test_codes(
-    arguments: list[str], code: int, found: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["lint", "robots.txt", "--json", *arguments]) == code
-    assert [json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()] == found
+def test_codes(run: Run, arguments: list[str], code: int, found: list[str]) -> None:
+    done = run("lint", "robots.txt", "--json", *arguments)
+    assert (done.code, [record["code"] for record in done.records]) == (code, found)
 
 
 @pytest.mark.usefixtures("robots_txt")
-def test_json_is_what_its_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["lint", "robots.txt", "--format", "json"]) == 1
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+def test_json(run: Run) -> None:
+    records = run("lint", "robots.txt", "--format", "json").records
     assert len(records) == 5
-    for record in records:
-        validate(record, "lint")
     assert records[1] == {
-        "type": "finding",
-        "version": 1,
-        "file": "robots.txt",
-        "line": 2,
-        "column": 1,
-        "end_column": 10,
-        "code": "R203",
-        "name": "misspelled-field",
-        "severity": "warning",
-        "message": "'dissallow' is misspelled",
-        "advice": "write 'disallow:'",
-        "is_fixable": True,
-    }
+        "type": "finding", "version": 1, "file": "robots.txt",
+        "line": 2, "column": 1, "end_column": 10,
+        "code": "R203", "name": "misspelled-field", "severity": "warning",
+        "message": "'dissallow' is misspelled", "advice": "write 'disallow:'", "is_fixable": True,
+    }  # fmt: skip
 
 
 # What a hostile file may try: to end the line, to begin a command, to move the cursor.
@@ -149,108 +128,92 @@ def test_every_file_and_name_is_escaped(body: bytes, name: str) -> None:
         assert json.loads(line)["message"] == finding.message
 
 
-def test_fix(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix(run: Run, robots_txt: Path) -> None:
     robots_txt.chmod(0o640)
-    assert main(["lint", "robots.txt", "--fix"]) == 1
-    assert robots_txt.read_bytes() == FIXED
+    done = run("lint", "robots.txt", "--fix")
+    assert (done.code, robots_txt.read_bytes()) == (1, FIXED)
     assert robots_txt.stat().st_mode & 0o777 == 0o640
-    written = capsys.readouterr()
-    assert "note: robots.txt is corrected\n" in written.err
-    assert [line.split()[2] for line in written.out.splitlines()[::3]] == ["R206", "R502"]
-    assert main(["lint", "robots.txt", "--fix"]) == 1
-    assert "corrected" not in capsys.readouterr().err
+    assert "note: robots.txt is corrected\n" in done.err
+    assert [line.split()[2] for line in done.out.splitlines()[::3]] == ["R206", "R502"]
+    done = run("lint", "robots.txt", "--fix")
+    assert (done.code, "corrected" in done.err) == (1, False)
 
 
-def test_unsafe_fixes(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    robots_txt.write_bytes(b"User-agent: *\nAllow: a\nDisallow: b\n")
-    assert main(["lint", "robots.txt"]) == 1
-    assert capsys.readouterr().err.startswith(
-        "note: 2 findings; --fix corrects 1; --fix --unsafe-fixes 1 more\n"
-    )
-    assert main(["lint", "robots.txt", "--fix"]) == 1
+def test_unsafe_fixes(run: Run, robots_txt: Path) -> None:
+    write(robots_txt="User-agent: *\nAllow: a\nDisallow: b\n")
+    done = run("lint", "robots.txt")
+    assert done.code == 1
+    assert done.err.startswith("note: 2 findings; --fix corrects 1; --fix --unsafe-fixes 1 more\n")
+    assert run("lint", "robots.txt", "--fix").code == 1
     assert robots_txt.read_bytes() == b"User-agent: *\nAllow: a\nDisallow: /b\n"
-    assert main(["lint", "robots.txt", "--fix", "--unsafe-fixes"]) == 0
+    assert run("lint", "robots.txt", "--fix", "--unsafe-fixes").code == 0
     assert robots_txt.read_bytes() == b"User-agent: *\nAllow: /a\nDisallow: /b\n"
 
 
-def test_diff(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff(run: Run, robots_txt: Path) -> None:
     body = "User-agent: *\nDissallow: /\x1bツ\nAllow: a\n".encode()
-    robots_txt.write_bytes(body)
-    assert main(["lint", "robots.txt", "--diff"]) == 1
-    written = capsys.readouterr()
-    assert written.out.splitlines()[3:] == [
+    write(robots_txt=body)
+    done = run("lint", "robots.txt", "--diff")
+    assert done.out.splitlines()[3:] == [
         " User-agent: *", r"-Dissallow: /\x1bツ", r"+Disallow: /\x1bツ", " Allow: a", " ",
     ]  # fmt: skip
-    assert written.err == ""
-    assert main(["lint", "robots.txt", "--diff", "--unsafe-fixes", "--select", "R4"]) == 1
-    assert "+Allow: /a\n" in capsys.readouterr().out
+    assert (done.code, done.err) == (1, "")
+    done = run("lint", "robots.txt", "--diff", "--unsafe-fixes", "--select", "R4")
+    assert (done.code, "+Allow: /a\n" in done.out) == (1, True)
     assert robots_txt.read_bytes() == body
-    assert main(["lint", "robots.txt", "--diff", "--select", "R5"]) == 0
-    assert capsys.readouterr().out == ""
-    robots_txt.write_bytes(b"\xef\xbb\xbfUser-agent: *\n")
-    assert main(["lint", "robots.txt", "--diff"]) == 1
-    assert capsys.readouterr().out == "robots.txt: only its encoding changes\n"
+    done = run("lint", "robots.txt", "--diff", "--select", "R5")
+    assert (done.code, done.out) == (0, "")
+    write(robots_txt=b"\xef\xbb\xbfUser-agent: *\n")
+    done = run("lint", "robots.txt", "--diff")
+    assert (done.code, done.out) == (1, "robots.txt: only its encoding changes\n")
 
 
-def test_folders(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = robots_txt.parent / "sites"
+def test_folders(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "sites"
     (folder / "a").mkdir(parents=True)
     (folder / "empty").mkdir()
     (folder / "h.txt").write_bytes(BODY)
-    assert main(["lint", "sites", "-q"]) == 1
-    assert capsys.readouterr().out.splitlines() == lines_of("sites/h.txt")
+    assert run("lint", "sites", "-q").out.splitlines() == lines_of("sites/h.txt")
     (folder / "a" / "robots.txt").write_bytes(BODY)
-    assert main(["lint", "sites", "-q"]) == 1
-    assert capsys.readouterr().out.splitlines() == lines_of("sites/a/robots.txt")
-    assert main(["lint", "sites", "--fix"]) == 1
+    assert run("lint", "sites", "-q").out.splitlines() == lines_of("sites/a/robots.txt")
+    assert run("lint", "sites", "--fix").code == 1
     assert (folder / "a" / "robots.txt").read_bytes() == FIXED
     assert (folder / "h.txt").read_bytes() == BODY
 
 
-def test_known_crawlers(robots_txt: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    robots_txt.write_bytes(b"User-agent: GPT-bot\nDisallow: /a")
-    assert main(["lint", "robots.txt", "-q"]) == 1
-    assert "R311 similar-token" in capsys.readouterr().out
+def test_known_crawlers(run: Run) -> None:
+    write(robots_txt="User-agent: GPT-bot\nDisallow: /a")
+    done = run("lint", "robots.txt", "-q")
+    assert (done.code, "R311 similar-token" in done.out) == (1, True)
 
 
-def test_rules_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rule", "R202", "misspelled-field"]) == 0
-    written = capsys.readouterr().out
-    assert written.startswith("R202 missing-colon\n\nWarning. `--fix` corrects it.\n")
-    assert "\nR203 misspelled-field\n\n" in written
-    assert "##" not in written
-    assert main(["rule"]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if line]
+def test_rules_are_explained(run: Run) -> None:
+    done = run("rule", "R202", "misspelled-field")
+    assert done.out.startswith("R202 missing-colon\n\nWarning. `--fix` corrects it.\n")
+    assert "\nR203 misspelled-field\n\n" in done.out
+    assert (done.code, "##" in done.out) == (0, False)
+    rows = [line.split() for line in run("rule").out.splitlines() if line]
     assert rows == [[str(code), str(code.severity), code.short_name] for code in Code]
-    assert main(["rule", "R999"]) == 2
+    assert run("rule", "R999").code == 2
 
 
 def test_a_file_that_cannot_be_written(
-    robots_txt: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, robots_txt: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(file: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", refuse)
-    assert main(["lint", "robots.txt", "--fix"]) == 2
-    assert (
-        capsys.readouterr().err == "scrapy-rep: cannot write robots.txt: No space left on device\n"
-    )
+    done = run("lint", "robots.txt", "--fix")
+    assert done.code == 2
+    assert done.err == "scrapy-rep: cannot write robots.txt: No space left on device\n"
     assert [path.name for path in robots_txt.parent.iterdir()] == ["robots.txt"]
     assert robots_txt.read_bytes() == BODY
 
 
-def test_standard_input(
-    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    give_input(monkeypatch, BODY)
-    assert main(["lint", "-", "-q"]) == 1
-    assert capsysbinary.readouterr().out.decode().splitlines() == lines_of("-")
-
-
-async def test_sites_and_files(web: Web, cli: Cli, tmp_path: Path) -> None:
+async def test_sites_and_files(web: Web, cli: Cli) -> None:
     site, missing, down = web.site(Page(BODY)), web.site(), web.site(Page(b"", 503))
-    (tmp_path / "robots.txt").write_bytes(BODY)
+    write(robots_txt=BODY)
     done = await cli("lint", site.url("/a"), "robots.txt", "-q")
     assert done.out.splitlines() == [*lines_of(site.url("/robots.txt")), *lines_of("robots.txt")]
     assert done.code == 1

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
-import subprocess
-import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -15,14 +13,14 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
+from scrapy_rep.commands.context import EXIT_CODES, ExitCode
 from scrapy_rep.commands.main import TOOLS, console
-from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 
-from .conftest import Run
+from .conftest import Done, Run, tool, write
 
 
 def test_entry_points() -> None:
@@ -33,12 +31,13 @@ def test_entry_points() -> None:
 
 
 def test_without_a_subcommand_all_are_listed(run: Run) -> None:
+    assert run("--version").out.startswith("scrapy-rep 0.")
     done = run()
     assert done.code == 0
     rows = [(name, text) for group in TOOLS.values() for name, (_, text) in group.items()]
     assert all(f"  {name} " in done.out and text in done.out for name, text in rows)
     assert all(f"\n{group}:\n" in done.out for group in TOOLS)
-    assert all(text in done.out for text in EXIT_CODES.values())
+    assert all(EXIT_CODES[code] in done.out for code in ExitCode)
 
 
 @pytest.mark.parametrize("name", [name for group in TOOLS.values() for name in group])
@@ -50,21 +49,14 @@ def test_help_has_examples_and_fits(run: Run, name: str) -> None:
     assert all(len(line) <= 80 for line in done.out.splitlines())
 
 
-def test_version(run: Run) -> None:
-    assert run("--version").out.startswith("scrapy-rep 0.")
-
-
 @pytest.fixture
-def files(run: Run, tmp_path: Path) -> Run:
+def files(run: Run) -> Run:
     """Files that the arguments below name."""
-    (tmp_path / "empty" / "folder").mkdir(parents=True)
-    (tmp_path / "latin.txt").write_bytes(b"\xff\xfe\0")
-    (tmp_path / "none.txt").write_bytes(b"")
-    for name in ("cut.gz", "cut.tgz"):
-        (tmp_path / name).write_bytes(gzip.compress(os.urandom(5000))[:4000])
-    for name in ("rows.jsonl", "rows.parquet"):
-        (tmp_path / name).write_bytes(b'{"site": "a", "result": "rules"}\n{"site"')
-    store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e9)
+    Path("empty/folder").mkdir(parents=True)
+    cut, rows = gzip.compress(os.urandom(5000))[:4000], '{"site": "a", "result": "rules"}\n{"site"'
+    write(latin_txt=b"\xff\xfe\0", none_txt="", cut_gz=cut, cut_tgz=cut)
+    write(rows_jsonl=rows, rows_parquet=rows)
+    store = SQLiteStore(Path("a.sqlite"), ttl=1e9)
     store.add(
         "https://a.example", Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"", status=200), replace=True
     )
@@ -103,6 +95,12 @@ FILE = ("--robots", "robots.txt")
         (["lint", "robots.txt", "--fix", "--diff"], "--fix and --diff exclude each other"),
         (["lint", "robots.txt", "--unsafe-fixes"], "--unsafe-fixes belongs to --fix or --diff"),
         (["lint", "robots.txt", "--diff", "--json"], "--diff and --format json exclude each other"),
+        (["check", "/", "--plan", "--only", "refused"], "--plan asks the sites"),
+        (["check", "/", "--plan", *FILE], "--plan asks the sites"),
+        (["check", "/", "--plan", "-a", "a", "-a", "b"], "--plan is for one crawler"),
+        (["check", "/", "--only", "a"], "takes disallowed, refused, or disallowed,refused"),
+        (["check", "/", "--archive", "a.warc"], "--archive belongs to --only"),
+        (["check", "/", "--archive", "x", "--only", "refused", *FILE], "excludes --robots"),
         # What is to be read
         (["check"], "give URLs, or a file with URLs: --from FILE"),
         (["check", "robots.txt"], "robots.txt is a file: --robots FILE uses it as a robots.txt"),
@@ -128,7 +126,7 @@ FILE = ("--robots", "robots.txt")
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
         (["export", "sqlite:///none.txt"], "there is no store at none.txt"),
-        (["export", "memory://x"], "it ends with the process that has it"),
+        (["export", "memory://x"], "only SQLite and Redis can be exported"),
         (["export", "package.Store"], "only SQLite and Redis can be exported"),
         (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
@@ -175,9 +173,7 @@ def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert len(done.err) < 1100
 
 
-@pytest.mark.parametrize(
-    ("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)], ids=["Ctrl-C", "pipe"]
-)
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
 def test_interruptions(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
 ) -> None:
@@ -185,15 +181,13 @@ def test_interruptions(
         raise error
 
     monkeypatch.setattr(check.check_tool, "callback", fail)
-    done = run("check", "/")
-    assert (done.code, done.out, done.err) == (code, "", "")
+    assert run("check", "/") == Done(code, "", "")
 
 
 def test_without_the_extra_it_says_so() -> None:
     code = "import sys; sys.modules['rich'] = None; import scrapy_rep.commands.main"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
+    message = "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
+    assert tool(python=("-c", code)) == Done(1, "", message)
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:
@@ -205,7 +199,10 @@ def test_an_unknown_setting_is_warned_about(run: Run) -> None:
     ]
 
 
-def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
+@pytest.mark.usefixtures("run")
+def test_the_command_of_scrapy_hands_over_all_arguments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     parser = argparse.ArgumentParser()
     command = Command()
     command.settings = Settings({"ROBOTSTXT_USER_AGENT": "otherbot"})
@@ -216,14 +213,13 @@ def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
         command.process_options(rest, options)
         command.run(rest, options)
         assert (rest, command.exitcode) == ([], code)
+    assert capsys.readouterr().err.startswith("scrapy robots: No such option '--no'")
     assert command.syntax()
     assert command.short_desc()
     assert command.requires_crawler_process is False
 
 
-def test_a_project_whose_settings_fail(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_whose_settings_fail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "no_such_settings")
     done = run("show", "robots.txt")
     assert done.code == 2

@@ -10,7 +10,6 @@ from jsonschema import Draft202012Validator
 
 from scrapy_rep.commands.context import schema
 from scrapy_rep.commands.main import TOOLS
-from scrapy_rep.commands.output import EXIT_CODES, ExitCode
 from testing.console_pages import PAGES, pages, with_real_output
 
 from .conftest import RECORDS
@@ -27,10 +26,6 @@ def test_the_index_has_every_subcommand() -> None:
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }
-
-
-def test_every_exit_code_has_a_meaning() -> None:
-    assert set(EXIT_CODES) == set(ExitCode)
 
 
 @pytest.mark.parametrize("name", RECORDS)

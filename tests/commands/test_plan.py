@@ -19,16 +19,17 @@ from tests.crawl.conftest import Visitor, make_crawler, run_crawler
 from tests.reports.test_archive import http, record
 
 from . import simulated_crawl
-from .conftest import Cli, Done, Run, validate
+from .conftest import Cli, Done, Run, write
 from .simulated_crawl import DELAYS, PATHS
 
 AT_ONCE = {"REP_RETRY_TIMES": 0, "RETRY_ENABLED": False}
 
 
-def plans_of(done: Done) -> dict[str, dict[str, Any]]:
-    for each in done.records:
-        validate(each, "plan")
-    return {each["host"]: each for each in done.records}
+async def planned(cli: Cli, urls: list[str], *options: str) -> Any:
+    """What ``--plan`` says of each host, or what it writes without ``--json``."""
+    write(urls_txt="\n".join(urls))
+    done = await cli("check", "--from", "urls.txt", "--plan", *options, settings=AT_ONCE)
+    return {each["host"]: each for each in done.records} if options else done
 
 
 def paced(web: Web, *delays: float) -> list[Site]:
@@ -39,29 +40,20 @@ def paced(web: Web, *delays: float) -> list[Site]:
     ]
 
 
-async def test_a_crawl_requests_and_drops_what_the_plan_says(
-    web: Web, cli: Cli, tmp_path: Path
-) -> None:
+async def test_a_crawl_requests_and_drops_what_the_plan_says(web: Web, cli: Cli) -> None:
     sites = paced(web, 0.3, 0.1, 0)
     beside = web.site(f"{RULES['nothing']}Crawl-delay: 0.2", host=sites[1].host)
     down = web.site(b"", host="127.0.4.9")
     down.pages["/robots.txt"] = web.site(None).pages["/robots.txt"]
     paths = [f"/{number}" for number in range(4)] + ["/private/1", "/private/2"]
     urls = [url for site in (*sites, beside, down) for url in site.urls(*paths)]
-    (tmp_path / "urls.txt").write_text("\n".join(urls))
-    plans = plans_of(await cli("check", "--from", "urls.txt", "--plan", "--json", settings=AT_ONCE))
+    plans = await planned(cli, urls, "--json")
     assert {host: (plan["allowed"], plan["dropped"]) for host, plan in plans.items()} == {
-        "127.0.4.1": (4, 2),
-        "127.0.4.2": (4, 8),
-        "127.0.4.3": (4, 2),
-        "127.0.4.9": (6, 0),
-    }
+        "127.0.4.1": (4, 2), "127.0.4.2": (4, 8), "127.0.4.3": (4, 2), "127.0.4.9": (6, 0),
+    }  # fmt: skip
     assert [(plan["pace"], plan["delay"]) for plan in plans.values()] == [
-        ("Crawl-delay: 0.3", 0.3),
-        ("Crawl-delay: 0.2", 0.2),
-        ("", 0),
-        ("", 0),
-    ]
+        ("Crawl-delay: 0.3", 0.3), ("Crawl-delay: 0.2", 0.2), ("", 0), ("", 0),
+    ]  # fmt: skip
     crawler = make_crawler(Visitor, AT_ONCE)
     await run_crawler(crawler, requests=urls)
     outcome: Any = crawler.spider.outcome  # type: ignore[union-attr]
@@ -76,29 +68,24 @@ async def test_a_crawl_requests_and_drops_what_the_plan_says(
 
 
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="the simulation needs Scrapy 2.15")
-async def test_the_plan_is_within_5_percent_of_a_crawl(web: Web, cli: Cli, tmp_path: Path) -> None:
+async def test_the_plan_is_within_5_percent_of_a_crawl(web: Web, cli: Cli) -> None:
     """The crawl is one on a virtual clock, so that no machine is too slow."""
-    sites = paced(web, *DELAYS)
-    urls = [url for site in sites for url in site.urls(*PATHS)]
-    (tmp_path / "urls.txt").write_text("\n".join(urls))
-    plans = plans_of(await cli("check", "--from", "urls.txt", "--plan", "--json", settings=AT_ONCE))
-    planned = {plan["delay"]: plan["seconds"] for plan in plans.values()}
+    urls = [url for site in paced(web, *DELAYS) for url in site.urls(*PATHS)]
+    plans = await planned(cli, urls, "--json")
+    seconds = {plan["delay"]: plan["seconds"] for plan in plans.values()}
     crawled = dict(zip(DELAYS, harness.call(simulated_crawl.seconds)))
-    assert planned == pytest.approx(crawled, rel=0.05)
-    assert sum(planned.values()) > 500
+    assert seconds == pytest.approx(crawled, rel=0.05)
+    assert sum(seconds.values()) > 500
 
 
-async def test_the_table(
-    web: Web, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_table(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_rep.commands.check.MAX_HOSTS", 2)
     (site,) = paced(web, 4000)
     odd = web.site(
         "User-agent: *\nVisit-time: 0600-0700\nRequest-rate: 1/\x1b[2J", host="127.0.4.2"
     )
     urls = [*site.urls("/a", "/b", "/c"), *odd.urls("/a", "/b"), "mailto:x", "http://[bad/"]
-    (tmp_path / "urls.txt").write_text("\n".join(urls))
-    done = await cli("check", "--from", "urls.txt", "--plan", settings=AT_ONCE)
+    done = await planned(cli, urls)
     assert done.code == 3
     lines = done.out.splitlines()
     assert lines[2].split() == ["127.0.4.1", "3", "0", "Crawl-delay:", "4000", "0:10:00"]
@@ -108,29 +95,16 @@ async def test_the_table(
     assert "7 answers: " in done.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--plan", "--only", "refused"), "--plan asks the sites"),
-        (("--plan", "--robots", "robots.txt"), "--plan asks the sites"),
-        (("--plan", "-a", "a", "-a", "b"), "--plan is for one crawler"),
-        (("--only", "allowed"), "--only takes disallowed, refused, or disallowed,refused"),
-        (("--archive", "a.warc"), "--archive belongs to --only"),
-        (("--archive", "a.warc", "--only", "refused", "--robots", "x"), "excludes --robots"),
-    ],
-)
-def test_options_that_exclude_each_other(
-    run: Run, arguments: tuple[str, ...], message: str
-) -> None:
-    done = run("check", "https://example.com/", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert message in done.err
+async def test_the_longest_delay_of_a_host_applies(web: Web, cli: Cli) -> None:
+    slow, fast = (web.site(f"User-agent: *\nCrawl-delay: {n}", host="127.0.4.3") for n in (2, 1))
+    (plan,) = (await planned(cli, [*slow.urls("/a", "/b"), fast.url("/a")], "--json")).values()
+    assert (plan["allowed"], plan["delay"], plan["seconds"]) == (3, 2, 4)
 
 
 async def test_a_store_knows_since_when(web: Web, cli: Cli, tmp_path: Path) -> None:
     sites = [web.site(RULES["nothing"]), web.site(b""), web.site(RULES["private"])]
     sites[1].pages["/robots.txt"] = Page(b"", 503)
-    (tmp_path / "urls.txt").write_text("\n".join(site.url("/a") for site in sites))
+    write(urls_txt="\n".join(site.url("/a") for site in sites))
     arguments = ("check", "--from", "urls.txt", "--only", "disallowed", "--json")
     settings = {**AT_ONCE, "REP_STORE": f"sqlite:///{tmp_path}/a.sqlite"}
     first = await cli(*arguments, settings=settings)
@@ -139,15 +113,6 @@ async def test_a_store_knows_since_when(web: Web, cli: Cli, tmp_path: Path) -> N
     assert [record["url"] for record in again.records] == [site.url("/a") for site in sites[:2]]
     assert all(record["since"] for record in again.records)
     assert {tuple(site.paths) for site in sites} == {("/robots.txt",)}
-
-
-async def test_the_longest_delay_of_a_host_applies(web: Web, cli: Cli, tmp_path: Path) -> None:
-    slow = web.site("User-agent: *\nCrawl-delay: 2", host="127.0.4.3")
-    fast = web.site("User-agent: *\nCrawl-delay: 1", host="127.0.4.3")
-    (tmp_path / "urls.txt").write_text("\n".join([*slow.urls("/a", "/b"), fast.url("/a")]))
-    done = await cli("check", "--from", "urls.txt", "--plan", "--json", settings=AT_ONCE)
-    (plan,) = plans_of(done).values()
-    assert (plan["allowed"], plan["delay"], plan["seconds"]) == (3, 2, 4)
 
 
 # From an archive
@@ -165,14 +130,16 @@ ITEMS = "\n".join(f'{{"url": "{url}"}}' for url in (
 REFUSING = b"User-agent: *\nAllow: /\nContent-Signal: /b ai-train=no\nContent-Usage: /c search=n\n"
 
 
-def only(run: Run, kinds: str, *arguments: str) -> Any:
-    arguments = ("--only", kinds, "--from", "items.jsonl", "-a", "bot", *arguments)
-    done = run("check", *arguments, *ARCHIVE)
-    as_json = run("check", *arguments, *ARCHIVE, "--json")
-    for each in as_json.records:
-        validate(each, "check")
+def only(run: Run, kinds: str, *arguments: str) -> tuple[Done, list[dict[str, Any]]]:
+    """The text, and the records."""
+    given = ("check", "--only", kinds, "--from", "items.jsonl", "-a", "bot", *arguments, *ARCHIVE)
+    done, as_json = run(*given), run(*given, "--json")
     assert done.code == as_json.code
     return done, as_json.records
+
+
+def disallowed(run: Run, *arguments: str) -> Done:
+    return run("check", f"{SITE}/b", "--only", "disallowed", "-a", "bot", *arguments)
 
 
 def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
@@ -181,7 +148,7 @@ def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
     times = [f"2025-0{month}-01T06:00" for month in range(1, 7)]
     responses = [response(time, URL, body) for time, body in zip(times, bodies, strict=True)]
     write_archive(tmp_path / "a.warc.gz", [*responses, response("2025-02-01T06:00", OTHER, CLOSED)])
-    (tmp_path / "items.jsonl").write_text(ITEMS)
+    write(items_jsonl=ITEMS)
     done, records = only(run, "disallowed,refused")
     assert done.code == 3  # of the last one, the archive has nothing
     assert done.out.splitlines() == [
@@ -203,7 +170,7 @@ def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
     ]
     # A disallow that ended and began again counts from its last beginning.
     write_archive(tmp_path / "a.warc.gz", responses[:5])
-    (tmp_path / "items.jsonl").write_text("\n".join(ITEMS.splitlines()[:2]))
+    write(items_jsonl="\n".join(ITEMS.splitlines()[:2]))
     done, (found,) = only(run, "disallowed")
     assert (done.code, found["since"], found["rule"]["line"]) == (1, "2025-04-01T06:00:00Z", 3)
     assert only(run, "refused")[0].code == 0
@@ -231,43 +198,37 @@ def test_what_an_archived_response_means(
     write_archive(tmp_path / "a.warc.gz", [response("2025-03-01T06:00", URL, CLOSED)])
     files = ("--archive", "b.warc.gz", *ARCHIVE)
     given = ("-s", setting) if setting else ()
-    done = run("check", f"{SITE}/b", "--only", "disallowed", "-a", "bot", *files, *given)
+    done = disallowed(run, *files, *given)
     assert done.code == code
     assert done.out.count("; since 2025-03-01 06:00:00 UTC") == code
 
 
-def test_an_archive_without_a_good_copy(run: Run, tmp_path: Path) -> None:
-    body = gzip.compress(record("response", http(OPEN, "Content-Encoding: xyz"), URL))
-    (tmp_path / "a.warc.gz").write_bytes(body)
-    done = run("check", f"{SITE}/b", "--only", "disallowed", "-a", "bot", *ARCHIVE)
+def test_an_archive_without_a_good_copy(run: Run) -> None:
+    write(a_warc_gz=gzip.compress(record("response", http(OPEN, "Content-Encoding: xyz"), URL)))
+    done = disallowed(run, *ARCHIVE)
     assert done.code == 1
     assert "the robots.txt was unreachable: status 200; since " in done.out
 
 
-@pytest.mark.parametrize("name", ["no", "."])
-def test_an_archive_that_cannot_be_opened(run: Run, name: str) -> None:
-    done = run("check", SITE, "--only", "disallowed", "--archive", name, "-a", "bot")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.splitlines()[-1].startswith(f"scrapy-rep: cannot read {name}: ")
-
-
 @pytest.mark.parametrize(
-    "octets", [b"some text", b"\x89PNG\r\n\x1a\n\0", gzip.compress(b"text", mtime=0)]
+    "body", [b"some text", b"\x89PNG\r\n\x1a\n\0", gzip.compress(b"text", mtime=0)]
 )
-def test_a_file_that_is_no_archive(run: Run, tmp_path: Path, octets: bytes) -> None:
-    (tmp_path / "a.warc.gz").write_bytes(octets)
-    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+def test_files_that_are_no_archives(run: Run, body: bytes) -> None:
+    write(a_warc_gz=body)
+    done = disallowed(run, *ARCHIVE)
     assert (done.code, done.out) == (3, "")
     assert "warning: a.warc.gz: no readable record at offset 0: " in done.err
+    for name in ("no", "."):
+        done = disallowed(run, "--archive", name)
+        assert (done.code, done.out) == (2, "")
+        assert done.err.splitlines()[-1].startswith(f"scrapy-rep: cannot read {name}: ")
 
 
 def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
-    path = write_archive(
-        tmp_path / "a.warc.gz",
-        [response(f"2025-0{n}-01T06:00", URL, CLOSED) for n in range(1, 9)],
-    )
+    responses = [response(f"2025-0{n}-01T06:00", URL, CLOSED) for n in range(1, 9)]
+    path = write_archive(tmp_path / "a.warc.gz", responses)
     path.write_bytes(path.read_bytes()[:-20])
-    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+    done = disallowed(run, *ARCHIVE)
     assert (done.code, "since 2025-01-01" in done.out) == (3, True)
     assert "warning: a.warc.gz: no readable record at offset " in done.err
 
@@ -277,40 +238,31 @@ def test_without_warcio(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("scrapy_rep.reports.archive") or name.partition(".")[0] == "warcio":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "warcio", None)
-    done = run("check", SITE, "--only", "disallowed", "-a", "bot", *ARCHIVE)
+    done = disallowed(run, *ARCHIVE)
     assert (done.code, done.out) == (2, "")
     assert "scrapy-rep: archives need the package warcio: pip install warcio\n" in done.err
+
+
+SIGNAL = "Content-Signal: ai-train=no"
+BOT = "User-agent: bot\nContent-Usage: "
+POLICY = "User-agent: __usage_ai-training\nDisallow: /b"
 
 
 @pytest.mark.parametrize(
     ("robots", "text"),
     [
-        ("User-agent: *\nAllow: /\nContent-Signal: ai-train=no", "3, Content-Signal: ai-train=no"),
-        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow:", "1, Content-Signal: ai-train=no"),
-        (
-            "User-agent: bot\nContent-Usage: train-ai=n\nContent-Usage: /b train-ai=n",
-            "3, Content-Usage: /b train-ai=n",
-        ),
-        (
-            "User-agent: *\nAllow:\nUser-agent: __usage_ai-training\nDisallow: /b",
-            "4, Disallow: /b, for __usage_ai-training",
-        ),
-        (
-            f"User-agent: *\nContent-Signal: ai-train=no, \x1b[2J{'x' * 2000}",
-            f"2, Content-Signal: ai-train=no, \\x1b[2J{'x' * 945}…",
-        ),
-        (
-            "User-agent: bot\nContent-Usage: train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n",
-            None,
-        ),
+        (f"User-agent: *\nAllow: /\n{SIGNAL}", f"3, {SIGNAL}"),
+        (f"{SIGNAL}\nUser-agent: *\nAllow:", f"1, {SIGNAL}"),
+        (f"{BOT}train-ai=n\nContent-Usage: /b train-ai=n", "3, Content-Usage: /b train-ai=n"),
+        (f"User-agent: *\nAllow:\n{POLICY}", "4, Disallow: /b, for __usage_ai-training"),
+        (f"User-agent: *\n{SIGNAL}, \x1b[2J{'x' * 2000}", f"2, {SIGNAL}, \\x1b[2J{'x' * 945}…"),
+        (f"{BOT}train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n", None),
         ("User-agent: *\nContent-Signal: ai-train=yes", None),
         ("User-agent: *\nDisallow:", None),
     ],
 )
-def test_the_line_that_refuses_a_use(
-    run: Run, tmp_path: Path, robots: str, text: str | None
-) -> None:
-    (tmp_path / "robots.txt").write_text(robots)
+def test_the_line_that_refuses_a_use(run: Run, robots: str, text: str | None) -> None:
+    write(robots_txt=robots)
     done = run("check", "--robots", "robots.txt", "/b", "-a", "bot", "--only", "refused")
     assert done.out == ("" if text is None else f"refused    /b  train-ai: line {text}\n")
     assert done.code == (text is not None)

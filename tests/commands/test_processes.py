@@ -1,29 +1,39 @@
-"""The installed commands, as processes of their own: in a project, outside of one, interrupted.
+"""The installed commands, as processes of their own: in a project, interrupted, in a terminal.
 
 Each process takes about a second, so what one process can show is in one test.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
-import time
+import termios
 from pathlib import Path
 
 import pytest
 
 from testing.web import Page, Web
 
-from .conftest import ROBOTS, TIMEOUT, environment_of, started, tool
+from .conftest import TIMEOUT, environment_of, started, tool, wait_until, write
+
+pytestmark = pytest.mark.usefixtures("run")
 
 RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")
-SCRAPY = ("scrapy", "robots")
+SCRAPY = ("-m", "scrapy", "robots")
+
+CHECK = ("check", "--robots", "robots.txt", "-a", "x")
 
 FULL = "cannot write the output: No space left on device"
 
+# Settings that would disturb a tool.
 PROJECT = """\
 import pathlib
 
@@ -46,53 +56,24 @@ DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A Scrapy project with settings that would disturb a tool."""
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
-    (tmp_path / "projectsettings.py").write_text(PROJECT)
-    return tmp_path
-
-
-def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
+def test_in_a_project_its_settings_count(web: Web) -> None:
+    write(scrapy_cfg="[settings]\ndefault = projectsettings\n", projectsettings_py=PROJECT)
     site, other = web.site(RULES), web.site(RULES)
-    before = {path.name for path in project.iterdir()}
-    first = tool("check", site.url("/x"), other.url("/y"), "--json", cwd=project, command=SCRAPY)
+    before = {path.name for path in Path().iterdir()}
+    first = tool("check", site.url("/x"), other.url("/y"), "--json", python=SCRAPY)
     assert first.code == 1
     assert first.err.startswith("warning: the settings turn ROBOTSTXT_OBEY off: ")
     assert first.err.count("\n") == 1
-    assert {record["agent"] for record in first.records} == {
-        "projectbot/1.0 (+https://example.com)"
-    }
-    assert site.paths == ["/robots.txt"]
+    user_agent = "projectbot/1.0 (+https://example.com)"
+    assert {record["agent"] for record in first.records} == {user_agent}
     (received,) = site.received
     assert (received.path, received.headers["x-project"]) == ("/robots.txt", "yes")
-    assert received.headers["user-agent"] == "projectbot/1.0 (+https://example.com)"
-    second = tool("check", site.url("/x"), "--json", cwd=project)
+    assert received.headers["user-agent"] == user_agent
+    second = tool("check", site.url("/x"), "--json")
     assert second.record["robots_txt"]["source"] == "store"
-    assert site.robots_fetches == 1
-    written = {path.name.partition(".")[0] for path in project.iterdir()} - {
-        name.partition(".")[0] for name in before
-    }
-    assert written <= {"store", "__pycache__"}
-
-
-def test_scrapy_robots_refuses_unknown_options() -> None:
-    done = tool("check", "--nothing", "/", command=SCRAPY)
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("scrapy robots: No such option '--nothing'")
-
-
-def output_of(code: str) -> str:
-    """Return the standard output of Python code that runs in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment_of(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=True,
-    ).stdout
+    assert site.paths == ["/robots.txt"]
+    written = {path.name for path in Path().iterdir()} - before - {"__pycache__"}
+    assert {name.partition(".")[0] for name in written} == {"store"}
 
 
 def test_scrapy_version_loads_only_the_command_itself() -> None:
@@ -103,7 +84,7 @@ def test_scrapy_version_loads_only_the_command_itself() -> None:
         " if name.startswith(('scrapy_rep', 'rich', 'click', 'msgspec', 'warcio'))))\n"
         "print('twisted.internet.reactor' in sys.modules)"
     )
-    assert output_of(code).splitlines()[-2:] == [
+    assert tool(python=("-c", code)).out.splitlines()[-2:] == [
         "['scrapy_rep', 'scrapy_rep.scrapy_command']",
         "False",
     ]
@@ -121,7 +102,7 @@ def test_a_crawl_loads_no_command(web: Web) -> None:
         "print([name for name in sys.modules"
         " if name.startswith(('scrapy_rep.commands', 'rich', 'click', 'msgspec'))])"
     )
-    assert output_of(code) == "[]\n"
+    assert tool(python=("-c", code)).out == "[]\n"
     assert site.paths == ["/robots.txt", "/y"]
 
 
@@ -135,11 +116,9 @@ def test_a_project_without_a_reactor_and_the_log(web: Web) -> None:
     assert "Spider opened" in done.err
 
 
-def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    (tmp_path / "urls.txt").write_text("".join(f"/private/{n}\n" for n in range(200_000)))
-    arguments = ("check", "--robots", "robots.txt", "--from", "urls.txt", "-a", "x")
-    with started(*arguments, cwd=tmp_path) as process:
+def test_a_broken_pipe_is_silent() -> None:
+    write(urls_txt="".join(f"/private/{n}\n" for n in range(200_000)))
+    with started(*CHECK, "--from", "urls.txt") as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()
@@ -155,24 +134,16 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web, name: str) -> None:
     slow = Page(delay=2 * TIMEOUT)
     site = web.site(RULES, {"/slow": slow}) if name == "view" else web.site(slow)
     with started(name, site.url("/slow"), "-a", "x", text=True) as process:
-        _wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received))
+        wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received))
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (130, "", "")
 
 
-def test_ctrl_c_while_modules_are_imported(tmp_path: Path) -> None:
+def test_ctrl_c_while_modules_are_imported() -> None:
     """The console script presses Ctrl-C when Scrapy is imported, which takes most of the start."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPORTING, "check", "https://example.com/"],
-        cwd=tmp_path,
-        env=environment_of(),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    done = tool("check", "https://example.com/", python=("-c", IMPORTING))
+    assert (done.code, done.out, done.err) == (130, "", "")
 
 
 IMPORTING = """\
@@ -193,9 +164,7 @@ console()
 def test_signals_while_a_tool_waits_for_input(number: int) -> None:
     with started("lint", "-", stdin=subprocess.PIPE) as process:
         waiting = Path(f"/proc/{process.pid}/wchan")
-        until = time.monotonic() + 20
-        while "pipe" not in waiting.read_text() and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: "pipe" in waiting.read_text())
         process.send_signal(number)
         out, errors = process.communicate()
     code = 130 if number == signal.SIGINT else -number
@@ -205,56 +174,66 @@ def test_signals_while_a_tool_waits_for_input(number: int) -> None:
 def test_completion_in_the_shell() -> None:
     environment = {"_SCRAPY_REP_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
     code = "import sys; sys.argv[0] = 'scrapy-rep'; from scrapy_rep.commands.main import console"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}; console()"],
-        env=environment_of(COMP_WORDS="scrapy-rep check --fr", **environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.splitlines() == ["plain,--from", "plain,--from-format"]
+    words = "scrapy-rep check --fr"
+    done = tool(python=("-c", f"{code}; console()"), COMP_WORDS=words, **environment)
+    assert done.out.splitlines() == ["plain,--from", "plain,--from-format"]
 
 
 @pytest.mark.parametrize(
-    ("line", "code", "out", "err"),
+    ("line", "code", "err"),
     [
-        ("check --robots robots.txt /private -a x >&-", 1, "", ""),
-        ("check --robots missing.txt / 2>/dev/full", 2, "", ""),
-        ("check --robots robots.txt / >&- 2>&- <&-", 0, "", ""),
-        ("show robots.txt >/dev/full", 2, "", f"scrapy-rep: {FULL}\n"),
+        ("check --robots robots.txt /private -a x >&-", 1, ""),
+        ("check --robots missing.txt / 2>/dev/full", 2, ""),
+        ("check --robots robots.txt / >&- 2>&- <&-", 0, ""),
+        ("show robots.txt >/dev/full", 2, f"scrapy-rep: {FULL}\n"),
     ],
 )
-def test_streams_that_are_closed_or_full(
-    tmp_path: Path, line: str, code: int, out: str, err: str
-) -> None:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
+def test_streams_that_are_closed_or_full(line: str, code: int, err: str) -> None:
     done = subprocess.run(
         ["/bin/sh", "-c", f'"$0" -m scrapy_rep.commands.main {line}', sys.executable],
-        cwd=tmp_path,
         env=environment_of(),
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
         check=False,
     )
-    assert (done.returncode, done.stdout.partition("\n")[0], done.stderr) == (code, out, err)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", err)
 
 
-def _wait_until(condition: object) -> None:
-    assert callable(condition)
-    until = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def test_unencodable_characters_are_escaped(tmp_path: Path) -> None:
-    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /ü✓\n", encoding="utf-8")
-    done = tool(
-        *("check", "--robots", "robots.txt", "/ü✓", "-a", "x"),
-        cwd=tmp_path,
-        PYTHONIOENCODING="ascii",
-    )
+def test_unencodable_characters_are_escaped() -> None:
+    write(robots_txt="User-agent: *\nDisallow: /ü✓\n")
+    done = tool(*CHECK, "/ü✓", PYTHONIOENCODING="ascii")
     assert done.code == 1
     assert "\\xfc\\u2713" in done.out
-    assert os.linesep.join(["", ""]) in done.out
+
+
+def in_terminal(*arguments: str, columns: int = 80) -> tuple[int, str]:
+    """Run a tool in a terminal. Returns its exit code, and what the terminal received."""
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands.main", *arguments],
+        env=environment_of(TERM="xterm-256color"),
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+    )
+    os.close(terminal)
+    received = b""
+    with contextlib.suppress(OSError):  # the other side is closed
+        while piece := os.read(controller, 65_536):
+            received += piece
+    os.close(controller)
+    return process.wait(TIMEOUT), received.decode().replace("\r\n", "\n")
+
+
+def test_a_terminal_has_a_width_and_colors() -> None:
+    code, shown = in_terminal(*CHECK, "/private/" + "x" * 300, columns=200)
+    assert (code, "\x1b[1;31mdisallowed" in shown) == (1, True)
+    lines = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).splitlines()
+    assert 170 < max(map(len, lines)) <= 200
+    write(urls_txt="".join(f"/private/{n}\n/{n}\n" for n in range(200)))
+    _, shown = in_terminal(*CHECK, "--from", "urls.txt")
+    assert shown.count("\x1b[31mdisallowed") == 200
+    assert shown.count("\x1b[32mallowed") == 200
+    assert "note: 400 answers: 200 allowed, 200 disallowed, 0 unknown" in shown

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.commands.output import CommandError
+from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.sources import MAX_LINE, Target, target_of, urls_from
+
+from .conftest import write
+
+pytestmark = pytest.mark.usefixtures("run")
 
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:i="http://i.example">
@@ -43,21 +47,14 @@ A, B = "https://a.example/1", "https://a.example/2"
         ("x", INDEX, None, ["https://a.example/map1.xml"]),
     ],
 )
-def test_formats(
-    name: str, content: str, field: str | None, urls: list[str], tmp_path: Path
-) -> None:
-    path = tmp_path / name
-    path.write_bytes(content.encode())
-    assert list(urls_from(str(path), field=field)) == urls
-    compressed = tmp_path / f"{name}.gz"
-    compressed.write_bytes(gzip.compress(content.encode()))
-    assert list(urls_from(str(compressed), field=field)) == urls
-
-
-def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text(f"{A}\n")
-    assert list(urls_from(str(path), form="lines")) == [A]
+def test_formats(name: str, content: str, field: str | None, urls: list[str]) -> None:
+    Path(name).write_bytes(content.encode())
+    Path(f"{name}.gz").write_bytes(gzip.compress(content.encode()))
+    for each in (name, f"{name}.gz"):
+        assert list(urls_from(each, field=field)) == urls
+    # A format that is given matters more than the name.
+    write(x_jsonl=f"{A}\n")
+    assert list(urls_from("x.jsonl", form="lines")) == [A]
 
 
 @pytest.mark.parametrize(
@@ -81,33 +78,24 @@ def test_a_named_format_counts_more_than_the_name(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_read(
-    name: str, content: bytes, field: str | None, message: str, tmp_path: Path
+    name: str, content: bytes, field: str | None, message: str
 ) -> None:
-    path = tmp_path / name
-    path.write_bytes(content)
-    with pytest.raises(CommandError) as raised:
-        list(urls_from(str(path), field=field))
-    assert str(raised.value).startswith(f"cannot read {path}")
+    Path(name).write_bytes(content)
+    with pytest.raises(CommandError, match=f"cannot read {name}") as raised:
+        list(urls_from(name, field=field))
     assert message in str(raised.value)
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "x.xml"
-    with path.open("w") as file:
-        file.write("<urlset>")
-        file.writelines(
-            f"<url><loc>https://a.example/{'x' * 80}{number}</loc></url>\n"
-            for number in range(30_000)
-        )
-        file.write("</urlset>")
-    urls = urls_from(str(path))
+def test_memory_does_not_grow_with_the_file() -> None:
+    url = f"<url><loc>https://a.example/{'x' * 80}</loc></url>\n"
+    write(x_xml=f"<urlset>{url * 30_000}</urlset>")
+    urls = urls_from("x.xml")
     tracemalloc.start()
     try:
         next(urls)
         before, _ = tracemalloc.get_traced_memory()
         assert sum(1 for _ in islice(urls, 29_999)) == 29_999
-        after, _ = tracemalloc.get_traced_memory()
-        _, most = tracemalloc.get_traced_memory()
+        after, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     assert after - before < 100_000
@@ -123,12 +111,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     ],
     ids=["elements", "text", "URL"],
 )
-def test_one_entry_of_a_sitemap_takes_bounded_memory(content: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.xml"
-    path.write_text(f"<urlset>{content}</urlset>")
+def test_one_entry_of_a_sitemap_takes_bounded_memory(content: str) -> None:
+    write(x_xml=f"<urlset>{content}</urlset>")
     tracemalloc.start()
     try:
-        (url,) = urls_from(str(path))
+        (url,) = urls_from("x.xml")
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -137,10 +124,9 @@ def test_one_entry_of_a_sitemap_takes_bounded_memory(content: str, tmp_path: Pat
     assert most < 10 * MAX_LINE  # libxml2 reads no longer text
 
 
-def test_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
-    path = tmp_path / "x.txt"
-    path.write_text("a" * (2 * MAX_LINE + 1))
-    assert [len(url) for url in urls_from(str(path))] == [MAX_LINE, MAX_LINE, 1]
+def test_a_line_without_an_end_is_cut() -> None:
+    write(x_txt="a" * (2 * MAX_LINE + 1))
+    assert [len(url) for url in urls_from("x.txt")] == [MAX_LINE, MAX_LINE, 1]
 
 
 @pytest.mark.parametrize(
@@ -162,18 +148,14 @@ def test_a_line_without_an_end_is_cut(tmp_path: Path) -> None:
     ],
 )
 def test_targets(given: str, url: str, origin: str | None) -> None:
-    target = target_of(given)
-    assert target == Target(given, url, origin)
+    assert target_of(given) == Target(given, url, origin)
 
 
 @pytest.mark.parametrize(
-    "given", ["http://", "https://:80/x", "http://a b/", "https://[::/x", "ex ample"]
+    "given", ["http://", "https://:80/x", "http://a b/", "https://[::/x", "ex ample", "/x"]
 )
 def test_a_web_url_without_a_valid_host(given: str) -> None:
     target = target_of(given)
     assert (target.origin, target.is_valid) == (None, False)
-
-
-def test_a_path_is_enough_for_a_file() -> None:
-    assert target_of("/x", in_file=True) == Target("/x", "/x", None)
-    assert target_of("/x") == Target("/x", "/x", None, is_valid=False)
+    # For a file, a path is enough.
+    assert target_of(given, in_file=True).is_valid is (given == "/x")

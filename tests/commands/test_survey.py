@@ -8,7 +8,6 @@ import json
 import os
 import sys
 import tarfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,11 @@ from scrapy_rep.reports.survey import MAX_LISTED, Survey
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
+from testing.archives import response, write_archive
 from testing.web import Page, Web, redirect
 from testing.web import text as plain
 
-from .conftest import TIMEOUT, Cli, Done, Run, started
+from .conftest import TIMEOUT, Cli, Done, Run, started, wait_until, write
 
 FILES = {
     "shops/a.txt": b"User-agent: *\nDisallow: /cart\nCrawl-delay: 5\nSitemap: https://a.example/s",
@@ -37,11 +37,13 @@ FILES = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(run: Run, tmp_path: Path) -> Path:
     for name, body in FILES.items():
         path = tmp_path / "sites" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(body)
+    (tmp_path / "sites" / "loop").symlink_to(tmp_path / "sites")  # links are not followed
+    (tmp_path / "sites" / "link.txt").symlink_to(path)
     return tmp_path / "sites"
 
 
@@ -73,24 +75,17 @@ def rows(record: Survey, figure: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in record.figures[figure]]
 
 
-def test_a_folder(run: Run, folder: Path) -> None:
-    record = record_of(run("survey", str(folder), "--json"))
+@pytest.mark.usefixtures("folder")
+def test_a_folder(run: Run) -> None:
+    record = record_of(run("survey", "sites", "--json"))
     assert record.complete
     assert (record.sites, record.files, numbers(record, "results")) == (5, 5, {"rules": 5})
     assert numbers(record, "features") == {
-        "allow": 1,
-        "content-signal": 1,
-        "crawl-delay": 1,
-        "disallow": 4,
-        "everything disallowed for *": 1,
-        "findings of lint": 2,
-        "group for a named agent": 2,
-        "no group": 1,
-        "pattern that ends in $": 1,
-        "pattern with *": 1,
-        "sitemap": 1,
+        "allow": 1, "content-signal": 1, "crawl-delay": 1, "disallow": 4,
+        "everything disallowed for *": 1, "findings of lint": 2, "group for a named agent": 2,
+        "no group": 1, "pattern that ends in $": 1, "pattern with *": 1, "sitemap": 1,
         "something disallowed for *": 2,
-    }
+    }  # fmt: skip
     assert ("gptbot", 2, 0.4, 1, 1, 0) in rows(record, "agents")
     assert [name for name, *_ in rows(record, "ai_agents")] == ["gptbot", "ccbot"]
     assert rows(record, "purposes") == [
@@ -106,10 +101,11 @@ def test_a_folder(run: Run, folder: Path) -> None:
     assert record.left_out == {}
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("mode", ["w", "w:xz"])
-def test_a_tar_file(run: Run, tmp_path: Path, folder: Path, mode: str) -> None:
-    (tmp_path / "sites.tar").write_bytes(tar_of(FILES, mode))
-    records = [record_of(run("survey", name, "--json")) for name in (str(folder), "sites.tar")]
+def test_a_tar_file(run: Run, mode: str) -> None:
+    write(sites_tar=tar_of(FILES, mode))
+    records = [record_of(run("survey", name, "--json")) for name in ("sites", "sites.tar")]
     for record in records:
         assert record.first_date == record.last_date
         record.made_at, record.sources = records[0].made_at, []
@@ -127,87 +123,60 @@ def test_hostile_members_are_data(run: Run, tmp_path: Path) -> None:
     archive = tar_of(
         dict.fromkeys(names, b"User-agent: *\nDisallow:"), a=link, b=device, c=folder, d=hard
     )
-    (tmp_path / "x.tar").write_bytes(archive)
+    write(x_tar=archive)
     before = sorted(tmp_path.rglob("*"))
     done = run("survey", "x.tar")
     assert done.code == 0
     assert "4 sites" in done.out
-    assert "\x1b" not in done.out
-    assert "\u202e" not in done.out
+    assert not {"\x1b", "\u202e"} & {*done.out}
     assert sorted(tmp_path.rglob("*")) == before
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-def test_a_damaged_tar_file(run: Run, tmp_path: Path, mode: str) -> None:
+def test_a_damaged_tar_file(run: Run, mode: str) -> None:
     files = {f"{number}": os.urandom(20_000) for number in range(20)}
-    (tmp_path / "x.tar").write_bytes(tar_of(files, mode)[:150_000])
-    done = run("survey", "x.tar", "--json")
-    assert done.code == 3
-    assert not done.record["complete"]
-    assert 0 < done.record["files"] < 20
+    write(x_tar=tar_of(files, mode)[:150_000])
+    record = record_of(run("survey", "x.tar", "--json"), code=3)
+    assert not record.complete
+    assert 0 < record.files < 20
 
 
-def test_a_store(run: Run, tmp_path: Path) -> None:
-    store = SQLiteStore(tmp_path / "a.sqlite", ttl=1e6)
-    store.add(
-        "https://a.example",
-        Entry(AccessResult.SUCCESSFUL, 1, 2, 2, FILES["news/c.txt"], status=200),
-        replace=True,
+def test_a_store(run: Run) -> None:
+    store = SQLiteStore(Path("a.sqlite"), ttl=1e6)
+    rules, page = (
+        Entry(AccessResult.SUCCESSFUL, 1, 2, 2, body, status=200)
+        for body in (FILES["news/c.txt"], b"[]")
     )
+    store.add("https://a.example", rules, replace=True)
     store.add("https://b.example", Entry(AccessResult.UNREACHABLE, 1, 2, status=503), replace=True)
-    store.add(
-        "https://a.example/.well-known/tdmrep.json",
-        Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"[]", status=200),
-        replace=True,
-    )
+    store.add("https://a.example/.well-known/tdmrep.json", page, replace=True)
     store.disconnect()
-    done = run("survey", "sqlite:///a.sqlite", "--json")
-    assert done.code == 0
-    record = record_of(done)
+    record = record_of(run("survey", "sqlite:///a.sqlite", "--json"))
     assert (record.sites, record.files) == (2, 1)
     assert numbers(record, "statuses") == {"200": 1, "503": 1}
     assert numbers(record, "results") == {"rules": 1, "unreachable": 1}
     assert "503" in run("survey", "sqlite:///a.sqlite").out
 
 
-def warc_of(*responses: tuple[str, bytes]) -> bytes:
-    """A WARC file with a gzip member for each response."""
-    members = []
-    for number, (status, body) in enumerate(responses):
-        http = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n\r\n".encode() + body
-        head = (
-            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Date: 2026-11-22T09:00:00Z\r\n"
-            f"WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-{number:012}>\r\n"
-            f"WARC-Target-URI: https://{number}.example/robots.txt\r\n"
-            "Content-Type: application/http;msgtype=response\r\n"
-            f"Content-Length: {len(http)}\r\n\r\n"
-        )
-        members.append(gzip.compress(head.encode() + http + b"\r\n\r\n"))
-    return b"".join(members)
-
-
 def test_an_archive(run: Run, tmp_path: Path) -> None:
-    whole = warc_of(
-        ("200 OK", FILES["news/c.txt"]),
-        ("301 Moved", b""),
-        ("304 Not Modified", b""),
-        ("404 Not Found", b"a: b"),
-        ("503 Busy", b""),
-    )
-    (tmp_path / "a.warc.gz").write_bytes(whole)
-    done = run("survey", "a.warc.gz", "--json")
-    record = record_of(done)
+    bodies = {200: FILES["news/c.txt"], 301: b"", 304: b"", 404: b"a: b", 503: b""}
+    responses = [
+        response("2026-11-22T09:00", f"https://{status}.example/robots.txt", body, status=status)
+        for status, body in bodies.items()
+    ]
+    write_archive(tmp_path / "a.warc.gz", responses)
+    record = record_of(run("survey", "a.warc.gz", "--json"))
     assert numbers(record, "results") == dict.fromkeys(
         ("not-modified", "redirect", "rules", "unavailable", "unreachable"), 1
     )
-    assert numbers(record, "statuses") == dict.fromkeys(("200", "301", "304", "404", "503"), 1)
+    assert numbers(record, "statuses") == dict.fromkeys(map(str, bodies), 1)
     assert record.files == numbers(record, "features")["everything disallowed for *"] == 1
     page = run("survey", "a.warc.gz", "--html", "x.html")
     assert "Unreachable" in page.out
-    assert "<h2>Statuses</h2>" in (tmp_path / "x.html").read_text("utf-8")
+    assert "<h2>Statuses</h2>" in Path("x.html").read_text("utf-8")
 
 
-def test_one_row_for_each_site(run: Run, tmp_path: Path) -> None:
+def test_one_row_for_each_site(run: Run) -> None:
     """The last answer of a site counts, whatever comes after it: a redirect, a 304, an outage."""
     sites = {"a": ["503", "404", "200"], "b": ["200", "304", "503"], "c": ["301", "503"]}
     answers = {"200": "rules", "301": "redirect", "304": "not-modified", "404": "unavailable"}
@@ -216,10 +185,10 @@ def test_one_row_for_each_site(run: Run, tmp_path: Path) -> None:
         for name, statuses in sites.items()
         for status in statuses
     ] + [{"site": "robots.txt", "result": "rules"}] * 2
-    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    write(x_jsonl="\n".join(map(json.dumps, lines)))
     record = record_of(run("survey", "x.jsonl", "--rows", "y.jsonl", "--json"))
     assert numbers(record, "results") == {"rules": 4, "unreachable": 1}
-    assert (tmp_path / "y.jsonl").read_text().count("\n") == record.sites == 5
+    assert Path("y.jsonl").read_text().count("\n") == record.sites == 5
 
 
 async def test_a_robots_txt_is_not_a_list_of_sites(cli: Cli) -> None:
@@ -240,7 +209,7 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
         web.site(plain(b"User-agent: *" * 100_000, Cache_Control="no-store")),
     ]
     names = [site.url("/page?a=1,2") for site in sites] * 2
-    (tmp_path / "sites.txt").write_text("\n".join([*names, "mailto:x", "1,[::1"]))
+    write(sites_txt="\n".join([*names, "mailto:x", "1,[::1"]))
     arguments = ("survey", "sites.txt", "--rows", "rows.jsonl", "--json")
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/a.sqlite", "REP_RETRY_TIMES": 0}
     done = await cli(*arguments, settings=settings)
@@ -259,23 +228,22 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
     assert {path for site in (*sites, moved) for path in site.paths} == {"/robots.txt"}
     # The second survey goes on where the first one was: what it has fetched is in the store.
     new = web.site(FILES["news/c.txt"])
-    with (tmp_path / "sites.txt").open("a") as file:
-        file.write(f"\n{new.root}")
+    write(sites_txt="\n".join([*names, new.root, "mailto:x"]))
     before = [site.robots_fetches for site in sites]
     again = record_of(await cli(*arguments, settings=settings), code=3)
     assert (again.sites, numbers(again, "results")["rules"]) == (8, 4)
     assert [site.robots_fetches for site in (*sites, new)] == [*before, 1]
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
-def test_rows_of_many_machines(run: Run, tmp_path: Path, folder: Path, name: str) -> None:
-    (tmp_path / "x.tar").write_bytes(tar_of({"x/y": b"User-agent: x"}))
+def test_rows_of_many_machines(run: Run, name: str) -> None:
+    write(x_tar=tar_of({"x/y": b"User-agent: x"}))
     assert run("survey", "x.tar", "--rows", f"first {name}", "--json").code == 0
-    written = run("survey", str(folder), f"first {name}", "--rows", name, "--json")
-    record_of(written)
+    written = record_of(run("survey", "sites", f"first {name}", "--rows", name, "--json"))
     read = record_of(run("survey", name, "--json"))
     assert (read.sites, read.files) == (6, 6)
-    assert numbers(read, "features") == numbers(record_of(written), "features")
+    assert numbers(read, "features") == numbers(written, "features")
 
 
 @pytest.mark.parametrize(
@@ -288,8 +256,8 @@ def test_rows_of_many_machines(run: Run, tmp_path: Path, folder: Path, name: str
         "\xff\n",
     ],
 )
-def test_lines_that_are_no_rows(run: Run, tmp_path: Path, line: str) -> None:
-    (tmp_path / "x.jsonl").write_text(line, "latin-1")
+def test_lines_that_are_no_rows(run: Run, line: str) -> None:
+    write(x_jsonl=line.encode("latin-1"))
     done = run("survey", "x.jsonl")
     assert (done.code, done.out) == (2, "")
     assert "cannot read x.jsonl as rows of a survey" in done.err
@@ -297,11 +265,12 @@ def test_lines_that_are_no_rows(run: Run, tmp_path: Path, line: str) -> None:
     assert len(done.err) < 1_100
 
 
-def test_two_surveys(run: Run, tmp_path: Path, folder: Path) -> None:
-    assert run("survey", str(folder), "--json", "--rows", "old.parquet").code == 0
-    assert "No share differs" in run("survey", str(folder), "--compare", "old.parquet").out
+def test_two_surveys(run: Run, folder: Path) -> None:
+    assert run("survey", "sites", "--json", "--rows", "old.parquet").code == 0
+    compared = ("survey", "sites", "--compare", "old.parquet")
+    assert "No share differs" in run(*compared).out
     (folder / "new.txt").write_bytes(b"User-agent: *\nCrawl-delay: 3\n")
-    record = record_of(run("survey", str(folder), "--compare", "old.parquet", "--json"))
+    record = record_of(run(*compared, "--json"))
     found = {row["name"]: row for row in record.figures["differences"]}
     assert tuple(found["feature crawl-delay"].values())[1:] == (0.2, 0.333333, 0.133333)
     assert found["purpose ai-training: everything"]["change"] == -0.033333
@@ -309,7 +278,13 @@ def test_two_surveys(run: Run, tmp_path: Path, folder: Path) -> None:
     assert "result rules" not in found
     changes = [abs(change) for *_, change in rows(record, "differences")]
     assert changes == sorted(changes, reverse=True)
-    assert "feature crawl-delay" in run("survey", str(folder), "--compare", "old.parquet").out
+    done = run(*compared, "--html", "x.html")
+    assert "feature crawl-delay" in done.out
+    assert "the page is x.html" in done.err
+    page = Path("x.html").read_text("utf-8")
+    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
+    for text in ("How large is a file?", "AI agents", "Differences", "gptbot"):
+        assert text in page
 
 
 def test_sigterm_leaves_no_folder(
@@ -319,28 +294,25 @@ def test_sigterm_leaves_no_folder(
     site = web.site(Page(delay=2 * TIMEOUT))
     (tmp_path / "sites.txt").write_text(site.root)
     with started("survey", str(tmp_path / "sites.txt")) as process:
-        while not site.received:
-            assert process.poll() is None
-            time.sleep(0.05)
+        wait_until(lambda: site.received)
         process.terminate()
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (143, b"", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["sites.txt"]
 
 
-def test_lists_say_what_is_left_out(run: Run, tmp_path: Path) -> None:
+def test_lists_say_what_is_left_out(run: Run) -> None:
     usage = b"\n".join(b"Content-Usage: x%d=n" % number for number in range(MAX_LISTED + 5))
-    (tmp_path / "x.tar").write_bytes(tar_of({"robots.txt": b"User-agent: *\n" + usage}))
+    write(x_tar=tar_of({"robots.txt": b"User-agent: *\n" + usage}))
     record = record_of(run("survey", "x.tar", "--json"))
     assert len(record.figures["preferences"]) == MAX_LISTED
     assert record.left_out == {"preferences": 5}
     assert "and 80 more" in run("survey", "x.tar", "--html", "x.html").out
-    page = (tmp_path / "x.html").read_text("utf-8")
-    assert "80 more are not shown." in page
+    assert "80 more are not shown." in Path("x.html").read_text("utf-8")
 
 
-def test_text_fits_80_columns(run: Run, tmp_path: Path) -> None:
-    (tmp_path / "x.tar.gz").write_bytes(gzip.compress(tar_of(generated.files(100))))
+def test_text_fits_80_columns(run: Run) -> None:
+    Path("x.tar.gz").write_bytes(gzip.compress(tar_of(generated.files(100))))
     done = run("survey", "x.tar.gz")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 80
@@ -348,7 +320,8 @@ def test_text_fits_80_columns(run: Run, tmp_path: Path) -> None:
         assert title in done.out
 
 
-def test_files_that_cannot_be_read(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("folder")
+def test_files_that_cannot_be_read(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def refusing(method: Any) -> Any:
         def call(path: Any, *more: Any, **options: Any) -> Any:
             if str(path).endswith(("news", "e.txt")):
@@ -359,45 +332,27 @@ def test_files_that_cannot_be_read(run: Run, folder: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "scandir", refusing(os.scandir))
     monkeypatch.setattr(Path, "open", refusing(Path.open))
-    done = run("survey", str(folder), "--json")
-    assert done.code == 3
-    assert done.record["files"] == 2
+    done = run("survey", "sites", "--json")
+    assert record_of(done, code=3).files == 2
     assert "e.txt: Permission denied" in done.err
 
 
-def test_links_are_not_followed(run: Run, folder: Path) -> None:
-    (folder / "loop").symlink_to(folder)
-    (folder / "link.txt").symlink_to(folder / "e.txt")
-    assert run("survey", str(folder), "--json").record["files"] == 5
-
-
-def test_a_page(run: Run, folder: Path, tmp_path: Path) -> None:
-    assert run("survey", str(folder), "--json", "--rows", "old.jsonl").code == 0
-    (folder / "f.txt").write_bytes(FILES["news/d.txt"])
-    done = run("survey", str(folder), "--html", "x.html", "--compare", "old.jsonl")
-    assert done.code == 0
-    assert "the page is x.html" in done.err
-    page = (tmp_path / "x.html").read_text("utf-8")
-    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
-    for text in ("How large is a file?", "AI agents", "Differences", "gptbot"):
-        assert text in page
-
-
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("package", ["duckdb", "jinja2"])
 def test_a_survey_without_a_package(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, package: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    done = run("survey", str(folder), "--html", "x.html")
+    done = run("survey", "sites", "--html", "x.html")
     assert (done.code, done.out) == (2, "")
     assert f"pip install {package}" in done.err
 
 
-def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
+def test_a_header_of_any_size_is_no_name(run: Run) -> None:
     large = tarfile.TarInfo("x")
     large.type, large.size = tarfile.GNUTYPE_LONGNAME, 1 << 40
     whole = tar_of({"a": b"User-agent: *"})
-    (tmp_path / "x.tar").write_bytes(whole[:1024] + large.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
+    write(x_tar=whole[:1024] + large.tobuf(tarfile.GNU_FORMAT) + bytes(4096))
     done = run("survey", "x.tar")
     assert done.code == 3
     assert "damaged after 1 files: a header has 1,099,511,627,776 bytes" in done.err
@@ -406,13 +361,12 @@ def test_a_header_of_any_size_is_no_name(run: Run, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
 def test_a_bomb_is_not_read_to_its_end(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+    run: Run, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     monkeypatch.setattr(survey_module, "INFLATED_FREE", 1 << 20)
     files = {"a": b"User-agent: *", "b": bytes(30 << 20), "c": b"User-agent: *"}
-    (tmp_path / "x.tar").write_bytes(tar_of(files, mode))
+    write(x_tar=tar_of(files, mode))
     done = run("survey", "x.tar", "--json")
-    assert done.code == 3
+    record = record_of(done, code=3)
     assert "files: it has more than 250 times the bytes of the file" in done.err
-    assert not done.record["complete"]
-    assert done.record["files"] == 1
+    assert (record.complete, record.files) == (False, 1)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from scrapy_rep.commands import test as test_module
-from scrapy_rep.commands.output import CommandError
-from scrapy_rep.commands.test import read_expectations
 from testing.web import Page, Web
 
-from .conftest import Run, forked, validate
+from .conftest import Cli, Run, write
 
 ROBOTS = """\
 User-agent: *
@@ -49,39 +45,25 @@ failed  line 2: allow CCBot /x
 """
 
 
-@pytest.fixture
-def folder(run: Run, tmp_path: Path) -> Path:
-    (tmp_path / "robots.txt").write_text(ROBOTS)
-    (tmp_path / "holds.txt").write_text(HOLDS)
-    (tmp_path / "fails.txt").write_text(FAILS)
-    return tmp_path
+@pytest.fixture(autouse=True)
+def files(run: Run) -> None:
+    write(robots_txt=ROBOTS, holds_txt=HOLDS, fails_txt=FAILS)
 
 
-@pytest.mark.usefixtures("folder")
-def test_all_hold(run: Run) -> None:
+def test_expectations(run: Run) -> None:
     done = run("test", "holds.txt", "--robots", "robots.txt")
     assert (done.out, done.err, done.code) == ("5 expectations hold.\n", "", 0)
-
-
-@pytest.mark.usefixtures("folder")
-def test_some_fail(run: Run) -> None:
     done = run("test", "fails.txt", "--robots", "robots.txt")
     assert [line.rstrip() for line in done.out.splitlines()] == SHOWN.splitlines()
     assert (done.code, done.err) == (1, "")
-
-
-@pytest.mark.usefixtures("folder")
-def test_json(run: Run) -> None:
     for name in ("holds.txt", "fails.txt"):
-        done = run("test", name, "--robots", "robots.txt", "--json")
-        for record in done.records:
-            validate(record, "test")
-        assert {record["holds"] for record in done.records} == {name == "holds.txt"}
-    assert done.records[1]["check"]["rule"]["line"] == 9
+        records = run("test", name, "--robots", "robots.txt", "--json").records
+        assert {record["holds"] for record in records} == {name == "holds.txt"}
+    assert records[1]["check"]["rule"]["line"] == 9
 
 
-def test_a_purpose_stands_for_all_its_crawlers(run: Run, folder: Path) -> None:
-    (folder / "one.txt").write_text("allow ai-training /\n")
+def test_a_purpose_stands_for_all_its_crawlers(run: Run) -> None:
+    write(one_txt="allow ai-training /\n")
     done = run("test", "one.txt", "--robots", "robots.txt", "--json")
     failed = [record["expectation"] for record in done.records if not record["holds"]]
     assert failed == ["allow CCBot /"]
@@ -100,29 +82,29 @@ def test_a_purpose_stands_for_all_its_crawlers(run: Run, folder: Path) -> None:
         ("allow a http://[\x1b[2J", r"'http://[\x1b[2J' is neither a path nor a URL"),
     ],
 )
-def test_lines_that_are_refused(run: Run, folder: Path, line: str, message: str) -> None:
-    (folder / "bad.txt").write_text(f"# first\n{line}\n")
+def test_lines_that_are_refused(run: Run, line: str, message: str) -> None:
+    write(bad_txt=f"# first\n{line}\n")
     done = run("test", "bad.txt", "--robots", "robots.txt")
     assert (done.code, done.out) == (2, "")
     assert f"bad.txt, line 2: {message}" in done.err
     assert len(done.err.splitlines()) == 1
 
 
-def test_a_file_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_a_limit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test_module, "MAX_EXPECTATIONS", 1)
-    with pytest.raises(CommandError, match="more than 1 expectations"):
-        read_expectations(b"allow a /\nallow a /\n", "x", "")
+    done = run("test", "fails.txt", "--robots", "robots.txt")
+    assert (done.code, "fails.txt has more than 1 expectations" in done.err) == (2, True)
 
 
-def test_sites(web: Web, tmp_path: Path) -> None:
+async def test_sites(web: Web, cli: Cli) -> None:
     site, gone = web.site(ROBOTS), web.site(Page(b"", 404))
-    (tmp_path / "x.txt").write_text(f"disallow * /admin\nallow * {gone.url('/x')}\nallow CCBot /")
-    done = forked("test", "x.txt", "--robots", site.root, "--json", cwd=tmp_path)
+    write(x_txt=f"disallow * /admin\nallow * {gone.url('/x')}\nallow CCBot /")
+    done = await cli("test", "x.txt", "--robots", site.root, "--json")
     assert [record["holds"] for record in done.records] == [True, True, False]
     assert done.code == 1
     assert (site.paths, gone.paths) == (["/robots.txt"], [])  # it holds for every URL
     site.pages["/robots.txt"] = Page(b"", 503)
-    done = forked("test", "x.txt", "--robots", site.root, "-s", "REP_RETRY_TIMES=0", cwd=tmp_path)
+    done = await cli("test", "x.txt", "--robots", site.root, "-s", "REP_RETRY_TIMES=0")
     assert done.code == 3
     assert "robots.txt is unreachable: status 503" in done.out
     assert "3 expectations: 0 hold, 3 not known." in done.out

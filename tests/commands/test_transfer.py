@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_rep.commands import transfer
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores import entry as stored_entry
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.stores.threaded import ThreadedStore
 from testing.redis_server import RedisServer
 
-from .conftest import Run, forked
+from .conftest import Run, tool, write
 
 URL = "https://a.example/robots.txt"
 COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)
@@ -43,43 +45,43 @@ def fill(store: ThreadedStore, entries: dict[str, Entry]) -> None:
     store.disconnect()
 
 
-def content(path: Path) -> dict[str, Entry | None]:
-    store = SQLiteStore(path, ttl=1e9)
+def content(path: str) -> dict[str, Entry | None]:
+    store = SQLiteStore(Path(path), ttl=1e9)
     found = dict(store.entries())
     store.disconnect()
     return found
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    fill(SQLiteStore(tmp_path / "a.sqlite", ttl=1e9), ENTRIES)
-    return tmp_path / "a.sqlite"
+def store(run: Run) -> None:
+    fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), ENTRIES)
 
 
-def test_a_round_trip_is_exact(run: Run, store: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("store")
+def test_a_round_trip_is_exact(run: Run) -> None:
     done = run("export", "sqlite:///a.sqlite", "x.jsonl.gz")
     assert done.code == 0
     assert done.err == "note: 6 policies are written to x.jsonl.gz\n"
-    text = gzip.decompress((tmp_path / "x.jsonl.gz").read_bytes())
-    for line in text.splitlines():
-        assert json.loads(line)["type"] == "policy"
+    text = gzip.decompress(Path("x.jsonl.gz").read_bytes())
+    assert {json.loads(line)["type"] for line in text.splitlines()} == {"policy"}
     done = run("import", "sqlite:///b.sqlite", "x.jsonl.gz")
     assert (done.code, done.out) == (0, "6 added\n")
-    assert content(tmp_path / "b.sqlite") == ENTRIES
+    assert content("b.sqlite") == ENTRIES
     run("export", "sqlite:///b.sqlite", "y.jsonl")
-    assert (tmp_path / "y.jsonl").read_bytes() == text
+    assert Path("y.jsonl").read_bytes() == text
 
 
-def test_from_a_store_to_another_through_a_pipe(store: Path, tmp_path: Path) -> None:
-    exported = forked("export", "sqlite:///a.sqlite", cwd=tmp_path)
-    assert exported.code == 0
-    assert exported.err == ""
-    done = forked("import", "sqlite:///b.sqlite", cwd=tmp_path, stdin=exported.out)
+@pytest.mark.usefixtures("store")
+def test_from_a_store_to_another_through_a_pipe(run: Run) -> None:
+    exported = tool("export", "sqlite:///a.sqlite")
+    assert (exported.code, exported.err) == (0, "")
+    done = run("import", "sqlite:///b.sqlite", stdin=exported.out)
     assert (done.code, done.out) == (0, "6 added\n")
-    assert content(tmp_path / "b.sqlite") == ENTRIES
+    assert content("b.sqlite") == ENTRIES
 
 
-def test_redis(run: Run, store: Path, tmp_path: Path, redis_server: RedisServer) -> None:
+@pytest.mark.usefixtures("store")
+def test_redis(run: Run, redis_server: RedisServer) -> None:
     run("export", "sqlite:///a.sqlite", "x.jsonl")
     assert run("import", redis_server.url, "x.jsonl").out == "6 added\n"
     other = RedisStore(redis_server.url, ttl=100)
@@ -87,17 +89,17 @@ def test_redis(run: Run, store: Path, tmp_path: Path, redis_server: RedisServer)
     other._claim("https://claimed.example", 60)
     assert run("export", redis_server.url, "y.jsonl").code == 0
     assert run("import", "sqlite:///b.sqlite", "y.jsonl").out == "6 added\n"
-    assert content(tmp_path / "b.sqlite") == ENTRIES
+    assert content("b.sqlite") == ENTRIES
     with redis_server.client as client:
         client.set(f"{PREFIX}{{https://odd.example}}", b"no entry")
         client.lpush(f"{PREFIX}{{https://list.example}}", "x")
     done = run("export", redis_server.url, "y.jsonl")
-    assert done.code == 3
-    assert done.err.count("cannot be read") == 2
+    assert (done.code, done.err.count("cannot be read")) == (3, 2)
     other.disconnect()
 
 
-def test_a_newer_entry_stays(run: Run, store: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("store")
+def test_a_newer_entry_stays(run: Run) -> None:
     run("export", "sqlite:///a.sqlite", "x.jsonl")
     key = "https://a.example"
     newer, older = (ENTRIES[key]._replace(fetched_at=at, body=b"") for at in (1.25, 1.0))
@@ -105,13 +107,13 @@ def test_a_newer_entry_stays(run: Run, store: Path, tmp_path: Path) -> None:
         (newer, newer, "6 not newer than those in the store, and left out\n"),
         (older, ENTRIES[key], "1 replaced\n5 not newer than those in the store, and left out\n"),
     ):
-        fill(SQLiteStore(store, ttl=1e9), {key: known})
+        fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), {key: known})
         assert run("import", "sqlite:///a.sqlite", "x.jsonl").out == out
-        assert content(store)[key] == left
-    fill(SQLiteStore(store, ttl=1e9), {key: newer})
+        assert content("a.sqlite")[key] == left
+    fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), {key: newer})
     done = run("import", "sqlite:///a.sqlite", "x.jsonl", "--replace")
     assert (done.code, done.out) == (0, "6 replaced\n")
-    assert content(store) == ENTRIES
+    assert content("a.sqlite") == ENTRIES
 
 
 LINE = json.loads(to_line("https://a.example", ENTRIES["https://a.example"]))
@@ -144,24 +146,23 @@ def changed(**fields: Any) -> dict[str, Any]:
         (changed(body="x" * (BODY_LIMIT + 1)), "its body is too long"),
     ],
 )
-def test_broken_lines(run: Run, tmp_path: Path, line: Any, reason: str) -> None:
+def test_broken_lines(run: Run, line: Any, reason: str) -> None:
     broken = line if isinstance(line, bytes) else json.dumps(line).encode()
     good = [to_line(key, entry).encode() for key, entry in ENTRIES.items()]
-    (tmp_path / "x.jsonl").write_bytes(good[0] + b"\n" + broken + b"\n" + b"".join(good[1:]))
+    write(x_jsonl=good[0] + b"\n" + broken + b"\n" + b"".join(good[1:]))
     done = run("import", "sqlite:///b.sqlite", "x.jsonl")
     assert (done.code, done.out) == (3, "6 added\n1 unreadable\n")
     assert done.err.startswith("warning: line 3: ")
     assert reason in done.err
     assert "\x1b" not in done.err
     assert done.err.count("\n") == 1
-    assert content(tmp_path / "b.sqlite") == ENTRIES
+    assert content("b.sqlite") == ENTRIES
 
 
-def test_a_line_of_any_length(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_entry, "LINE_LIMIT", 2000)
+def test_a_line_of_any_length(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "LINE_LIMIT", 2000)
     good = to_line("https://a.example", ENTRIES["https://a.example"]).encode()
-    lines = b"x" * 10_000 + b"\n" + good + b" " * 2001
-    (tmp_path / "x.jsonl").write_bytes(lines)
+    write(x_jsonl=b"x" * 10_000 + b"\n" + good + b" " * 2001)
     done = run("import", "sqlite:///b.sqlite", "x.jsonl")
     assert done.out == "1 added\n2 unreadable\n"
     assert done.err == "warning: line 1: it is too long\nwarning: line 3: it is too long\n"
@@ -179,24 +180,19 @@ def test_the_longest_entry_fits_a_line() -> None:
     assert from_line(line.encode())[1] == longest
 
 
-def test_an_entry_that_cannot_be_read(run: Run, store: Path, tmp_path: Path) -> None:
-    import sqlite3
-
-    with sqlite3.connect(store) as db:
+@pytest.mark.usefixtures("store")
+def test_an_entry_that_cannot_be_read(run: Run) -> None:
+    with closing(sqlite3.connect("a.sqlite")) as db, db:
         db.execute("UPDATE entries SET entry = x'00' WHERE origin = 'https://a.example'")
         db.execute("UPDATE entries SET entry = 'text' WHERE origin = 'https://c.example'")
-    db.close()
     done = run("export", "sqlite:///a.sqlite", "x.jsonl")
     assert done.code == 3
     assert "the entry of https://a.example cannot be read" in done.err
-    assert (tmp_path / "x.jsonl").read_bytes().count(b"\n") == 4
+    assert Path("x.jsonl").read_bytes().count(b"\n") == 4
 
 
-def test_a_store_that_fails_is_one_line(
-    run: Run, store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import sqlite3
-
+@pytest.mark.usefixtures("store")
+def test_a_store_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 

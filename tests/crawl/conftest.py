@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
-import threading
+import os
+import subprocess
+import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerRunner, Crawler, CrawlerRunner
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
@@ -18,20 +24,57 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import _schedule_coro, deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import DeferredList
 from twisted.python.failure import Failure
 
-from scrapy_rep import Addon, RobotsTxtMiddleware
+from scrapy_rep import Addon, Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.frontier.clock import sleep
-from testing.web import Site
+from testing.faults import answer_when
+from testing.web import Misbehaviour, Page, Site
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ALL = "User-agent: *\nDisallow:\n"
+PRIVATE = "User-agent: *\nDisallow: /private\n"
+EXEMPT = {"dont_obey_robotstxt": True}
+FIFO = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+}
+
+
+def numbers(count: int) -> list[str]:
+    """So many paths."""
+    return [f"/{number}" for number in range(count)]
+
+
+def in_turn(
+    *answers: Page | Misbehaviour,
+    then: Page | Misbehaviour | None = None,
+    once: Callable[[], object] = lambda: True,
+) -> Misbehaviour:
+    """Give these answers to the first requests once a condition holds, and ``then`` to all others.
+
+    Without ``then`` it is a page.
+    """
+    left = list(answers)
+
+    async def answer(*connection: Any) -> None:
+        page = left.pop(0) if left else then or Page()
+        await (answer_when(once, page) if isinstance(page, Page) else page)(*connection)
+
+    return answer
 
 
 @dataclass
 class Outcome:
-    """The responses and failures of a crawl by URL, with its stats and its middleware."""
+    """The responses and failures of a crawl by URL, with its stats, log and middleware."""
 
     crawler: Crawler = field(repr=False)
+    log: pytest.LogCaptureFixture = field(init=False, repr=False)
     responses: dict[str, Response] = field(default_factory=dict)
     failures: dict[str, BaseException] = field(default_factory=dict)
     requests: dict[str, Request] = field(default_factory=dict)
@@ -47,11 +90,33 @@ class Outcome:
         assert middleware is not None
         return middleware
 
+    @property
+    def warnings(self) -> list[str]:
+        """The warnings of the package."""
+        return our_warnings(self.log)
+
+    @property
+    def reasons(self) -> dict[str, Reason]:
+        """Why requests were dropped, by URL. No request failed otherwise."""
+        errors = self.failures.items()
+        assert all(isinstance(error, RobotsTxtDisallowed) for _, error in errors), errors
+        return {url: error.verdict.reason for url, error in errors}  # type: ignore[attr-defined]
+
+    def failure_of(self, site: Site | str) -> str:
+        """Why the robots.txt of a site, or of an origin, is unreachable."""
+        return str(self.middleware.origins[site if isinstance(site, str) else site.root].failure)
+
 
 class Visitor(Spider):
-    """Requests all of its URLs at once, and records the response or the failure of each."""
+    """Requests all of its URLs at once, and records the response or the failure of each.
+
+    It closes itself when ``most`` responses are there. ``on`` has functions by the signals that
+    call them.
+    """
 
     name = "visitor"
+    most = 0
+    on: Mapping[object, Callable[..., object]] = MappingProxyType({})
     custom_settings: dict[str, Any] = {"LOG_LEVEL": "DEBUG"}  # noqa: RUF012
 
     def __init__(self, requests: Sequence[str | Request], **kwargs: Any) -> None:
@@ -60,19 +125,26 @@ class Visitor(Spider):
 
     async def start(self) -> AsyncIterator[Any]:
         self.outcome = Outcome(self.crawler)
+        for signal, call in self.on.items():
+            self.crawler.signals.connect(call, signal)
         for asked in self.asked:
             request = asked if isinstance(asked, Request) else Request(asked, dont_filter=True)
             self.outcome.requests[request.url] = request
             yield request.replace(callback=self.parse, errback=self.failed)
 
+    @property
+    def engine(self) -> ExecutionEngine:
+        assert self.crawler.engine is not None
+        return self.crawler.engine
+
     def stop(self) -> None:
         """Have the engine close this spider."""
-        engine = self.crawler.engine
-        assert engine is not None
-        _schedule_coro(engine.close_spider_async(reason="enough"))
+        _schedule_coro(self.engine.close_spider_async(reason="enough"))
 
     def parse(self, response: Response, **_: Any) -> Any:
         self.outcome.responses[response.url] = response
+        if len(self.outcome.responses) == self.most:
+            self.stop()
 
     def failed(self, failure: Failure) -> None:
         request: Request = failure.request  # type: ignore[attr-defined]
@@ -81,33 +153,17 @@ class Visitor(Spider):
         self.outcome.failures[request.url] = failure.value
 
 
-class AllAsked(Visitor):
-    """Notes when all of its requests are scheduled."""
-
-    all_asked: threading.Event
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        self.all_asked.set()
-
-
 class Closer(Visitor):
-    """Closes itself while its requests wait.
-
-    It closes 0.3 seconds after each site of ``awaited`` has received a request, and requests for so
-    many ``pages``.
+    """Closes itself while its requests wait: 0.3 seconds after each site of ``awaited`` has
+    received a request.
     """
 
     awaited: Sequence[Site] = ()
-    pages = 0
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        while not all(
-            site.received and len(site.page_paths) >= self.pages for site in self.awaited
-        ):
+        while not all(site.received for site in self.awaited):
             await sleep(0.02)
         await sleep(0.3)
         self.stop()
@@ -124,16 +180,45 @@ class Caller(Visitor):
         yield Request("data:,")
 
     async def _call(self, request: Request) -> None:
-        engine = self.crawler.engine
-        assert engine is not None
         try:
-            self.outcome.responses[request.url] = await engine.download_async(request)
+            self.outcome.responses[request.url] = await self.engine.download_async(request)
         except IgnoreRequest as error:
             self.outcome.failures[request.url] = error
 
 
 class CallerAndCloser(Caller, Closer):
     """Closes itself while its calls wait."""
+
+
+class Traveller(Visitor):
+    """Requests what the test asks for, one page after another, until the test is over."""
+
+    is_over = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        while not self.is_over:
+            await sleep(0.02)
+
+    async def fetches(self, url: str) -> bool:
+        """Ask for a page; whether robots.txt lets it."""
+        try:
+            await self.engine.download_async(Request(url))
+        except RobotsTxtDisallowed:
+            return False
+        return True
+
+
+class InTurn(Visitor):
+    """Requests further pages after some."""
+
+    then: dict[str, list[Request]]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        super().parse(response)
+        for request in self.then.get(response.url, []):
+            yield request.replace(callback=self.parse)
 
 
 class Disturber(Visitor):
@@ -149,6 +234,30 @@ class Disturber(Visitor):
         if self.next_urls:
             return Request(self.next_urls.pop(0), callback=self.parse)
         return None
+
+
+class ScrapysHandler:
+    """A download handler that does what Scrapy's own does, for subclasses."""
+
+    lazy = False
+    seen: list[Any]
+    """What a subclass has seen in the latest crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        type(self).seen = []
+        handler = load_object(crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"])
+        self._handler: Any = build_from_crawler(handler, crawler)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        response: Response = await self._handler.download_request(request)
+        return response
+
+    async def close(self) -> None:
+        await self._handler.close()
 
 
 @dataclass
@@ -211,6 +320,7 @@ def crawl(caplog: pytest.LogCaptureFixture) -> Crawl:
         crawler = make_crawler(spider, settings)
         await run_crawler(crawler, requests=requests, **arguments)
         outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
+        outcome.log = caplog
         return outcome
 
     return run
@@ -234,6 +344,20 @@ def our_warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
+def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy …`` in a folder."""
+    paths = (str(Path(__file__).parents[2]), str(cwd))
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
 HAS_VERBATIM_URL = "é" in Request("http://a.example/é", meta={"verbatim_url": True}).url
 """Whether this version of Scrapy leaves such a URL as it is (2.15)."""
 
@@ -241,7 +365,7 @@ HAS_VERBATIM_URL = "é" in Request("http://a.example/é", meta={"verbatim_url": 
 def needs_connections() -> None:
     """Skip a test in which more sites are silent at once than a pool has connections.
 
-    ``test_handler_pools`` has what holds with a pool.
+    ``test_scheduler`` has what holds with a pool.
     """
     if not is_reactor_installed():
         pytest.skip("without a reactor, Scrapy's handlers have a pool of connections")
@@ -281,3 +405,19 @@ async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
         # If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
         await crawler.signals.send_catch_log_async(signals.engine_stopped)
         raise
+
+
+@asynccontextmanager
+async def travel(
+    settings: dict[str, Any] | None = None, **arguments: Any
+) -> AsyncIterator[Traveller]:
+    """A crawl with further settings, which ends with the context."""
+    crawler = make_crawler(Traveller, settings)
+    run = deferred_from_coro(run_crawler(crawler, requests=(), **arguments))
+    await until(lambda: hasattr(crawler.spider, "outcome"))
+    spider: Traveller = crawler.spider  # type: ignore[assignment]
+    try:
+        yield spider
+    finally:
+        spider.is_over = True
+        await maybe_deferred_to_future(run)

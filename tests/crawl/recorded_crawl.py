@@ -8,37 +8,20 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import Any
 
-from scrapy import Request, Spider
-
 from testing.measure import process_on
 
-
-class Visitor(Spider):
-    """Requests the pages of all sites."""
-
-    name = "visitor"
-    roots: tuple[str, ...] = ()
-    pages = 0
-
-    async def start(self) -> AsyncIterator[Any]:
-        for page in range(self.pages):
-            for root in self.roots:
-                yield Request(f"{root}/{page}")
-
-    def parse(self, _: Any, **__: Any) -> None:
-        """Use nothing of a page."""
+from .conftest import Visitor
 
 
-def main(settings: dict[str, Any], **arguments: Any) -> None:
+def main(settings: dict[str, Any], roots: list[str], pages: int) -> None:
     """Run the crawl. The event log is written several times a second."""
     if "REP_REPORT" in settings:
         import_module("scrapy_rep.reports.event_log").WRITE_INTERVAL = 0.1  # type: ignore[attr-defined]
     process = process_on("asyncio", {"LOG_LEVEL": "INFO", **settings})
-    process.crawl(Visitor, **arguments)
+    process.crawl(Visitor, requests=[f"{root}/{page}" for page in range(pages) for root in roots])
     process.start()
     names = ("scrapy_rep.crawl.middleware", "scrapy_rep.reports", "warcio")
     sys.stdout.write(" ".join(name for name in sorted(sys.modules) if name.startswith(names)))

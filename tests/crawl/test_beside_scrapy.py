@@ -2,96 +2,61 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator
+import gzip
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Request
-from scrapy.http import Response
 from scrapy.settings import default_settings
 
-from scrapy_rep import RobotsTxtDisallowed
-from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
-from testing.web import Page, Received, Web, redirect, text
+from scrapy_rep import Reason
+from testing.faults import PATHS, RULES, raw
+from testing.web import Page, Pages, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, Visitor
+from .conftest import Crawl, in_turn, scrapy, travel
 
-pytestmark = pytest.mark.each_loop
-
-REPOSITORY = Path(__file__).parents[2]
+EACH_LOOP = pytest.mark.each_loop
 
 
 # RetryMiddleware, RedirectMiddleware, MetaRefreshMiddleware
 
 
+@EACH_LOOP
 async def test_a_retry_of_a_page_fetches_no_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES)
-
-    async def recovers(_: Received, __: StreamReader, writer: StreamWriter) -> None:
-        site.pages["/public"] = Page()
-        writer.write(Page(status=503).octets())
-
-    site.pages["/public"] = recovers
+    site = web.site(RULES, {"/public": in_turn(Page(status=503))})
     outcome = await crawl(site.urls("/public"), {"RETRY_ENABLED": True})
     assert site.paths == ["/robots.txt", "/public", "/public"]
     assert set(outcome.responses) == {site.url("/public")}
 
 
-# OffsiteMiddleware
-
-
-class AtHome(Visitor):
-    """Visits one host only."""
-
-    allowed_domains = ["127.0.0.1"]  # noqa: RUF012
-
-
-async def test_allowed_domains_are_for_pages(web: Web, crawl: Crawl) -> None:
-    elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
-    site = web.site(redirect(elsewhere.url("/r")))
-    offsite = web.site(RULES, host="127.0.0.3")
-    outcome = await crawl([*site.urls(*PATHS), Request(offsite.url("/public"))], spider=AtHome)
-    assert outcome_of(site) == RULES_HOLD
-    assert elsewhere.paths == ["/r"]
-    assert offsite.paths == []
-    assert outcome.stats["offsite/filtered"] == 1
-
-
 # HttpAuthMiddleware, CookiesMiddleware
 
 
+@EACH_LOOP
 async def test_the_crawls_password_stays_with_its_host(web: Web, crawl: Crawl) -> None:
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
     site = web.site(redirect(elsewhere.url("/r")))
     domain = f"127.0.0.1:{site.port}"
-    settings: dict[str, str] = {}
-    attributes: dict[str, str] = {}
     if hasattr(default_settings, "HTTPAUTH_USER"):
-        settings = {
-            "HTTPAUTH_USER": "me",
-            "HTTPAUTH_PASS": "secret",
-            "HTTPAUTH_DOMAIN": domain,
-        }
+        names = ("HTTPAUTH_USER", "HTTPAUTH_PASS", "HTTPAUTH_DOMAIN")
+        await crawl(site.urls("/public"), dict(zip(names, ("me", "secret", domain))))
     else:
-        attributes = {"http_user": "me", "http_pass": "secret", "http_auth_domain": domain}
-    await crawl(site.urls("/public"), settings, **attributes)
+        user = {"http_user": "me", "http_pass": "secret", "http_auth_domain": domain}
+        await crawl(site.urls("/public"), **user)
     secrets = [received.headers.get("authorization") for received in site.received]
     assert secrets == ["Basic bWU6c2VjcmV0"] * 2
     assert [received.headers.get("authorization") for received in elsewhere.received] == [None]
 
 
-async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) -> None:
+@EACH_LOOP
+async def test_robots_txt_takes_and_leaves_no_cookies(web: Web) -> None:
     pages = {"/first": Page(headers={"Set-Cookie": "from=page"})}
     site = web.site(text(RULES, Set_Cookie="from=robots"), pages)
     other = web.site(RULES)  # cookies do not know ports
-    further = [site.url("/second"), other.url("/third")]
-    await crawl(site.urls("/first"), {"FURTHER": further}, spider=CallingCallback)
+    async with travel() as spider:
+        for url in (*site.urls("/first", "/second"), other.url("/third")):
+            await spider.fetches(url)
     cookies = [
         {received.path: received.headers.get("cookie") for received in each.received}
         for each in (site, other)
@@ -102,65 +67,121 @@ async def test_robots_txt_takes_and_leaves_no_cookies(web: Web, crawl: Crawl) ->
     ]
 
 
-# The engine: pausing, closing, its own downloads
-
-
-class CallingCallback(Visitor):
-    """Asks the engine for further pages from a callback."""
-
-    async def parse(self, response: Response, **_: Any) -> Any:
-        engine = self.crawler.engine
-        assert engine is not None
-        self.outcome.responses[response.url] = response
-        for url in self.crawler.settings["FURTHER"]:
-            try:
-                self.outcome.responses[url] = await engine.download_async(Request(url))
-            except RobotsTxtDisallowed as error:
-                self.outcome.failures[url] = error
-
-
 # JOBDIR
 
 
-async def test_a_request_with_annotations_can_be_stored_on_disk(
-    web: Web, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+@EACH_LOOP
+async def test_an_annotated_request_can_be_stored(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(RULES, {"/moved": redirect("/public"), "/gone": redirect("/private")})
     settings = {"JOBDIR": str(tmp_path), "SCHEDULER_DEBUG": True}
-    outcome = await crawl(site.urls("/moved", "/gone"), settings, spider=Storable)
+    outcome = await crawl(site.urls("/moved", "/gone"), settings)
     assert site.page_paths == ["/gone", "/moved", "/public"]
     assert outcome.stats["scheduler/dequeued/disk"] == 4
-    assert "Unable to serialize" not in caplog.text
-
-
-class Storable(Visitor):
-    """Its requests have the callbacks of a spider, which can be stored."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request.replace(meta={"keep": True})
+    assert "Unable to serialize" not in outcome.log.text
 
 
 # Commands
 
 
-def scrapy(*arguments: str) -> str:
-    """What ``scrapy …`` prints, with the add-on on."""
-    addons = json.dumps({"scrapy_rep.Addon": 500})
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "SCRAPY_SETTINGS_MODULE": ""}
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments, "-s", f"ADDONS={addons}"],
-        capture_output=True,
-        check=False,
-        cwd=REPOSITORY,
-        env=environment,
-        text=True,
-        timeout=300,
-    )
-    return done.stdout
-
-
-def test_scrapy_fetch(web: Web) -> None:
+@EACH_LOOP
+def test_scrapy_fetch(web: Web, tmp_path: Path) -> None:
     site = web.site(redirect("/r"), {"/r": text(RULES), "/public": text("a page")})
-    assert scrapy("fetch", "--nolog", site.url("/public")).strip() == "a page"
+    addon = 'ADDONS={"scrapy_rep.Addon": 500}'
+    fetched = scrapy("fetch", "--nolog", site.url("/public"), "-s", addon, cwd=tmp_path)
+    assert fetched.stdout.strip() == "a page"
     assert site.paths == ["/robots.txt", "/r", "/public"]
+
+
+# HttpCacheMiddleware
+
+DUMMY = "DummyPolicy"
+RFC2616 = "RFC2616Policy"
+FRESH = {"Cache-Control": "max-age=3600"}
+KEPT: Pages = {path: Page(headers=FRESH) for path in PATHS}
+
+
+def cache_settings(directory: Path, policy: str) -> dict[str, Any]:
+    return {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(directory),
+        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
+    }
+
+
+def expect_rules(outcome: Any, site: Site) -> None:
+    assert list(outcome.responses) == site.urls("/public")
+    assert outcome.responses[site.url("/public")].flags == ["cached"]
+    assert list(outcome.failures) == site.urls("/private")
+
+
+@pytest.mark.parametrize(
+    ("policy", "ignore_missing", "asked_again"),
+    [
+        pytest.param(DUMMY, False, 0, id="DummyPolicy answers with every copy"),
+        pytest.param(DUMMY, True, 0, id="DummyPolicy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, True, 0, id="RFC2616Policy and HTTPCACHE_IGNORE_MISSING"),
+        pytest.param(RFC2616, False, 1, id="RFC2616Policy fetches robots.txt for a cached page"),
+    ],
+)
+async def test_the_cache_policy_decides_whether_robots_txt_is_fetched_again(
+    web: Web, crawl: Crawl, tmp_path: Path, policy: str, ignore_missing: bool, asked_again: int
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+    await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = ignore_missing
+    outcome = await crawl(site.urls(*PATHS), settings)
+    expect_rules(outcome, site)
+    assert site.paths == ["/robots.txt", "/public"] + ["/robots.txt"] * asked_again
+    assert all("cache-control" not in received.headers for received in site.received)
+
+
+@pytest.mark.parametrize("policy", [DUMMY, RFC2616])
+async def test_a_redirected_and_compressed_file_is_replayed_without_the_site(
+    crawl: Crawl, tmp_path: Path, policy: str
+) -> None:
+    settings = cache_settings(tmp_path, policy)
+    body = gzip.compress(RULES + b"# nothing\n" * 200_000)
+    with closing(Web()) as web:
+        site = web.site(redirect("/moved.txt"), KEPT)
+        site.pages["/moved.txt"] = Page(body, headers={**FRESH, "Content-Encoding": "gzip"})
+        await crawl(site.urls(*PATHS), settings)
+    settings["HTTPCACHE_IGNORE_MISSING"] = policy == RFC2616
+    outcome = await crawl(site.urls(*PATHS), settings)
+    expect_rules(outcome, site)
+    assert [*outcome.reasons.values()] == [Reason.RULES]
+
+
+@pytest.mark.parametrize("bad", [Page(status=503), raw(reset=True)], ids=["503", "no answer"])
+async def test_the_cache_answers_for_no_origin_that_is_unreachable(
+    web: Web, crawl: Crawl, tmp_path: Path, bad: Any
+) -> None:
+    settings = {**cache_settings(tmp_path, RFC2616), "REP_RETRY_TIMES": 0}
+    site = web.site(text(RULES, Cache_Control="max-age=3600"), KEPT)
+    await crawl(site.urls(*PATHS), settings)
+    site.pages["/robots.txt"] = bad
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert not outcome.responses
+
+
+async def test_a_replayed_file_is_not_stored(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    cache = cache_settings(tmp_path / "cache", DUMMY)
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
+    site = web.site(RULES)
+    await crawl(site.urls("/public"), cache)
+    await crawl(site.urls("/public"), {**cache, **store})
+    assert site.robots_fetches == 1
+    await crawl(site.urls("/public"), store)
+    assert site.robots_fetches == 2
+
+
+async def test_only_downloads_are_delayed(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 120}
+    site = web.site("User-agent: *\nCrawl-delay: 300\n")
+    urls = site.urls("/1", "/2", "/3", "/4")
+    await crawl(urls, {**settings, "REP_MAX_DELAY": 0.2})
+    assert len(site.paths) == 5
+    assert min(gaps(site)) >= 0.19
+    outcome = await crawl(urls, {**settings, "REP_MAX_DELAY": 300})
+    assert sorted(outcome.responses) == urls
+    assert len(site.paths) == 5

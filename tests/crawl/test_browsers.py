@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
-from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep.fetch.downloader import remove_browser_meta
 from testing.faults import PATHS, RULES, RULES_HOLD, outcome_of
 from testing.web import Page, Web
 
-from .conftest import Crawl
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from .conftest import Crawl, ScrapysHandler
 
 WRAPPED = (
     b'<html><head><meta name="color-scheme" content="light dark"></head><body>'
@@ -26,31 +21,16 @@ WRAPPED = (
 )
 
 
-class Browser:
+class Browser(ScrapysHandler):
     """A download handler that uses a browser for requests with ``playwright`` in their meta."""
 
-    lazy = False
-    shown: list[str]
-
-    def __init__(self, crawler: Crawler) -> None:
-        handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
-        self.handler: Any = build_from_crawler(load_object(handler), crawler)
-        type(self).shown = []
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
     async def download_request(self, request: Request) -> Response:
-        response: Response = await self.handler.download_request(request)
+        response = await super().download_request(request)
         if not request.meta.get("playwright"):
             return response
-        self.shown.append(urlsplit(request.url).path)
+        self.seen.append(urlsplit(request.url).path)
         body = WRAPPED if response.body == RULES else response.body
         return HtmlResponse(response.url, status=response.status, body=body)
-
-    async def close(self) -> None:
-        await self.handler.close()
 
 
 class Assigns:
@@ -76,30 +56,17 @@ async def test_no_robots_txt_goes_through_a_browser(
     web: Web, crawl: Crawl, middleware: type, place: int
 ) -> None:
     site = web.site(RULES)
-    settings = {
-        "DOWNLOAD_HANDLERS": {"http": Browser},
-        "DOWNLOADER_MIDDLEWARES": {middleware: place},
-    }
-    await crawl(site.urls(*PATHS), settings)
+    places = {"DOWNLOADER_MIDDLEWARES": {middleware: place}}
+    await crawl(site.urls(*PATHS), {**places, "DOWNLOAD_HANDLERS": {"http": Browser}})
     assert outcome_of(site) == RULES_HOLD
-    assert Browser.shown == ["/public"]
+    assert Browser.seen == ["/public"]
 
 
-@pytest.mark.parametrize(
-    ("key", "is_removed"),
-    [
-        ("playwright", True),
-        ("playwright_page_methods", True),
-        ("_splash_processed", True),
-        ("selenium", True),
-        ("proxy", False),
-        (1, False),
-    ],
-)
-def test_the_keys_of_browsers_are_removed(key: object, is_removed: bool) -> None:
-    meta = {key: True}
+def test_the_keys_of_browsers_are_removed() -> None:
+    keys = ("playwright", "playwright_page_methods", "_splash_processed", "selenium", "proxy", 1)
+    meta: dict[Any, bool] = dict.fromkeys(keys, True)
     remove_browser_meta(meta)
-    assert (not meta) is is_removed
+    assert [*meta] == ["proxy", 1]
 
 
 class Driver:
@@ -111,9 +78,7 @@ class Driver:
         return None
 
 
-async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_page_of_a_browser_is_unwrapped(web: Web, crawl: Crawl) -> None:
     answered, sent = web.site(RULES), web.site(Page(WRAPPED))
     missing = web.site(Page(WRAPPED, 404))
     outcome = await crawl(answered.urls(*PATHS), {"DOWNLOADER_MIDDLEWARES": {Driver: 800}})
@@ -125,26 +90,13 @@ async def test_the_page_that_a_browser_makes_of_a_robots_txt_is_unwrapped(
     assert missing.page_paths == ["/private", "/public"]
 
 
-class Recorder:
+class Recorder(ScrapysHandler):
     """A download handler that records each request for a robots.txt."""
-
-    lazy = False
-    requests: list[Request]
-
-    def __init__(self) -> None:
-        type(self).requests = []
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls()
 
     async def download_request(self, request: Request) -> Response:
         if request.meta.get("is_robotstxt_request"):
-            self.requests.append(request)
+            self.seen.append(request)
         return Response(request.url, body=RULES)
-
-    async def close(self) -> None:
-        pass
 
 
 async def test_some_meta_keys_of_the_page_are_used(crawl: Crawl) -> None:
@@ -152,7 +104,7 @@ async def test_some_meta_keys_of_the_page_are_used(crawl: Crawl) -> None:
     others = {"impersonate": "chrome", "cookiejar": 1, "handle_httpstatus_all": False}
     page = Request("http://a.example/public", meta={**used, **others})
     await crawl([page], {"DOWNLOAD_HANDLERS": {"http": Recorder}})
-    (request,) = Recorder.requests
+    (request,) = Recorder.seen
     assert {key for key in page.meta if request.meta.get(key) == page.meta[key]} >= used.keys()
     assert not {key for key in others if request.meta.get(key) == others[key]}
     assert request.meta["dont_obey_robotstxt"] is True
@@ -164,5 +116,5 @@ async def test_scrapy_zyte_api_gets_no_coding_of_ours(crawl: Crawl, transparent:
     handled = {"DOWNLOAD_HANDLERS": {"http": Recorder}, "COMPRESSION_ENABLED": False}
     settings = {**handled, "ZYTE_API_TRANSPARENT_MODE": transparent}
     await crawl(["http://a.example/public"], settings)
-    (request,) = Recorder.requests
+    (request,) = Recorder.seen
     assert ("Accept-Encoding" in request.headers) is not transparent

@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from testing.counters import left_over
 from testing.faults import answer_when, silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import CallerAndCloser, Clock, Closer, Crawl, our_warnings, until
+from .conftest import (
+    ALL,
+    EXEMPT,
+    CallerAndCloser,
+    Clock,
+    Closer,
+    Crawl,
+    make_crawler,
+    run_crawler,
+    until,
+)
 from .following import FOLLOWING
 
-ALL = "User-agent: *\nDisallow:\n"
 DOWN = Page(b"", 503, {"Retry-After": "250"})
 TDM = "/.well-known/tdmrep.json"
 SLOW = text(f"{ALL}Crawl-delay: 30\n")
 
 
-class Wait(NamedTuple):
-    """What requests wait for."""
-
-    robots: Page | Misbehaviour = text(ALL)
-    settings: Mapping[str, Any] = MappingProxyType({})
-    pages: Mapping[str, Page | Misbehaviour] = MappingProxyType({})
-
-
-WAITS = {
-    "a silent robots.txt": Wait(silence, {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}),
-    "a robots.txt that another crawl may want": Wait(silence, {"REP_STORE": "sqlite:///{}/s.db"}),
-    "the pace of several crawls": Wait(SLOW, {"REP_STORE": "sqlite:///{}/s.db"}),
-    "the next attempt": Wait(DOWN, {"REP_UNREACHABLE": "wait"}),
-    "the Visit-time": Wait(text(f"{ALL}Visit-time: 0600-0845\n"), {"REP_MAX_WAIT": 7200}),
-    "a TDM file": Wait(settings={"REP_TDMREP": True}, pages={TDM: stall()}),
-    "the robots.txt of the final URL": Wait(
-        settings={**FOLLOWING, "REP_CHECK_FINAL_URL": "drop", "REP_TIMEOUT": 300},
-        pages={"/1": redirect("OTHER/1"), "/2": redirect("OTHER/2")},
+WAITS: dict[str, tuple[Page | Misbehaviour, dict[str, Any]]] = {
+    "a silent robots.txt": (silence, {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}),
+    "a robots.txt that another crawl may want": (silence, {"REP_STORE": "sqlite:///{}/s.db"}),
+    "the pace of several crawls": (SLOW, {"REP_STORE": "sqlite:///{}/s.db"}),
+    "the next attempt": (DOWN, {"REP_UNREACHABLE": "wait"}),
+    "the Visit-time": (text(f"{ALL}Visit-time: 0600-0845\n"), {"REP_MAX_WAIT": 7200}),
+    "a TDM file": (text(ALL), {"REP_TDMREP": True}),
+    "the robots.txt of the final URL": (
+        text(ALL),
+        {**FOLLOWING, "REP_CHECK_FINAL_URL": "drop", "REP_TIMEOUT": 300},
     ),
 }
+"""What requests wait for: a robots.txt, and settings."""
 
 
 class Waiting(NamedTuple):
@@ -56,40 +55,34 @@ class Waiting(NamedTuple):
     settings: dict[str, Any]
     is_sent: bool
     """Whether the responses wait, not the requests."""
-
-    @property
-    def awaited(self) -> list[Site]:
-        return [self.other if "REP_CHECK_FINAL_URL" in self.settings else self.site]
+    awaited: list[Site]
 
 
 @pytest.fixture(params=WAITS)
 def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Path) -> Waiting:
-    wait = WAITS[request.param]
+    robots, settings = WAITS[request.param]
     clock.set(20_000 * 86_400 + 5 * 3600)  # an hour before the Visit-time
     other = web.site(silence, host="127.0.0.2")
-    pages = {
-        path: redirect(page.headers["Location"].replace("OTHER", other.root))
-        if isinstance(page, Page)
-        else page
-        for path, page in wait.pages.items()
-    }
-    store = str(wait.settings.get("REP_STORE", "")).format(tmp_path)
-    settings = {**wait.settings, "REP_STORE": store or None, "CLOSESPIDER_TIMEOUT": 120}
-    return Waiting(web.site(wait.robots, pages), other, settings, bool(wait.pages))
+    pages: dict[str, Page | Misbehaviour] = {TDM: stall()}
+    if "REP_CHECK_FINAL_URL" in settings:
+        pages |= {path: redirect(other.url(path)) for path in ("/1", "/2")}
+    store = str(settings.get("REP_STORE", "")).format(tmp_path)
+    settings = {**settings, "REP_STORE": store or None, "CLOSESPIDER_TIMEOUT": 120}
+    site, is_final = web.site(robots, pages), "REP_CHECK_FINAL_URL" in settings
+    is_sent = is_final or "REP_TDMREP" in settings
+    return Waiting(site, other, settings, is_sent, [other if is_final else site])
 
 
-async def test_the_next_crawl_has_the_requests(
-    waiting: Waiting, crawl: Crawl, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    site, other, settings, _ = waiting
+async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_path: Path) -> None:
+    site, other, settings, _, awaited = waiting
     settings["JOBDIR"] = str(tmp_path)
     asked = [Request(url) for url in site.urls("/1", "/2")]
-    first = await crawl(asked, settings, spider=Closer, awaited=waiting.awaited)
+    first = await crawl(asked, settings, spider=Closer, awaited=awaited)
     assert first.stats["finish_reason"] == "enough"
     assert (first.responses, first.failures) == ({}, {})
     assert left_over(first.crawler) == []
-    assert "Traceback" not in caplog.text
-    assert [each for each in our_warnings(caplog) if "is unreachable" not in each] == []
+    assert "Traceback" not in first.log.text
+    assert [each for each in first.warnings if "is unreachable" not in each] == []
     site.pages["/robots.txt"] = other.pages["/robots.txt"] = text(ALL)
     site.pages[TDM] = Page(b"", 404)
     again = {"REP_OBEY_RATE_LIMITS": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
@@ -113,34 +106,19 @@ async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: C
         assert isinstance(error, RobotsTxtDisallowed) or str(error) == "the spider is closing"
 
 
-class Watched(Closer):
-    """Says whether it has given up its fetches."""
+async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(web: Web) -> None:
+    def has_given_up() -> bool:
+        middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        return middleware.policies._closing and not middleware.policies._fetches
 
-    crawlers: ClassVar[list[Crawler]] = []
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.crawlers.append(self.crawler)
-        async for request in super().start():
-            yield request
-
-    @classmethod
-    def has_given_up(cls) -> bool:
-        middleware = cls.crawlers[-1].get_downloader_middleware(RobotsTxtMiddleware)
-        assert middleware is not None
-        policies: Any = middleware.policies
-        return policies._closing and not policies._fetches
-
-
-async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(
-    web: Web, crawl: Crawl
-) -> None:
     pages = {
-        "/slow": answer_when(Watched.has_given_up, text("slow")),
-        "/slower": answer_when(Watched.has_given_up, Page(b"", delay=0.5)),
+        "/slow": answer_when(has_given_up, text("slow")),
+        "/slower": answer_when(has_given_up, Page(b"", delay=0.5)),
     }
     site, other = web.site(ALL, pages), web.site(ALL, pages, host="127.0.0.2")
     urls = site.url("/slow"), other.url("/slower")  # the second one keeps the crawl open
-    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in urls]
+    exempt = [Request(url, meta=dict(EXEMPT)) for url in urls]
     settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "CLOSESPIDER_TIMEOUT": 120}
-    await crawl([*exempt, site.url("/a")], settings, spider=Watched, awaited=[site])
+    crawler = make_crawler(Closer, settings)
+    await run_crawler(crawler, requests=[*exempt, site.url("/a")], awaited=[site])
     assert site.paths == ["/slow"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import ssl
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,25 +14,28 @@ import trustme
 from scrapy import Request
 from scrapy.settings import default_settings
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
+from scrapy_rep.crawl.policy_cache import PolicyCache
+from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.origin import Origin
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
-from testing.web import Web, text
+from testing.web import Page, Web, redirect, text
 
-from .conftest import Crawl, Outcome
+from .conftest import HAS_VERBATIM_URL, Closer, Crawl, Outcome
 
 UNREACHABLE = [name for name in NAMES if meaning_of(name) == DISALLOWED]
 OTHERS = [name for name in NAMES if meaning_of(name) != DISALLOWED]
 
 
-def assert_nothing_went_wrong(outcome: Outcome, caplog: pytest.LogCaptureFixture) -> None:
+def assert_nothing_went_wrong(outcome: Outcome) -> None:
     """Each request ended once, without an error in the log."""
     assert outcome.responses.keys() | outcome.failures.keys() == outcome.requests.keys()
     assert not outcome.responses.keys() & outcome.failures.keys()
     assert outcome.stats["finish_reason"] == "finished"
-    errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    assert [record.getMessage() for record in errors] == []
-    assert not any(record.exc_info for record in caplog.records)
-    assert "Traceback" not in caplog.text
+    records = outcome.log.records
+    assert [each.getMessage() for each in records if each.levelno >= logging.ERROR] == []
+    assert not any(record.exc_info for record in records)
 
 
 # A timeout, too, means that a robots.txt is unreachable. The other faults have time on any machine.
@@ -39,7 +44,7 @@ def assert_nothing_went_wrong(outcome: Outcome, caplog: pytest.LogCaptureFixture
     [pytest.param(UNREACHABLE, 1.5, id="unreachable"), pytest.param(OTHERS, 60, id="others")],
 )
 async def test_rfc_every_fault_has_its_outcome(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture, names: list[str], timeout: float
+    web: Web, crawl: Crawl, names: list[str], timeout: float
 ) -> None:
     sites = {name: web.site(fault(name)) for name in names}
     urls = [url for site in sites.values() for url in site.urls(*PATHS)]
@@ -48,16 +53,13 @@ async def test_rfc_every_fault_has_its_outcome(
     outcomes = {name: outcome_of(site) for name, site in sites.items()}
     wrong = {name: found for name, found in outcomes.items() if found not in meaning_of(name)}
     assert wrong == {}
-    assert_nothing_went_wrong(outcome, caplog)
-    for error in outcome.failures.values():
-        assert isinstance(error, RobotsTxtDisallowed)
+    assert_nothing_went_wrong(outcome)
+    assert outcome.reasons.keys() == outcome.failures.keys()
     unreachable = [name for name, found in outcomes.items() if found == DISALLOWED]
     stats = outcome.stats
     assert stats.get("robotstxt/unreachable", 0) == len(unreachable)
     assert stats.get("robotstxt/forbidden/unreachable", 0) == 2 * len(unreachable)
-    exceptions = sum(
-        count for key, count in stats.items() if key.startswith("robotstxt/exception_count/")
-    )
+    exceptions = sum(stats[key] for key in stats if key.startswith("robotstxt/exception_count/"))
     assert stats["robotstxt/request_count"] == stats["robotstxt/response_count"] + exceptions
     for name, site in sites.items():
         origin = outcome.middleware.origins[site.root]
@@ -65,34 +67,26 @@ async def test_rfc_every_fault_has_its_outcome(
         assert (origin.failure is not None) is (name in unreachable), name
 
 
-async def test_rfc_network_errors_disallow_everything(
-    crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_rfc_network_errors_disallow_everything(crawl: Crawl) -> None:
     """A refused connection, and a name that does not resolve."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         urls = [f"http://127.0.0.1:{closed.getsockname()[1]}/a", "http://nowhere.invalid/a"]
         outcome = await crawl(urls, {"REP_TIMEOUT": 5})
-    assert [type(outcome.failures[url]) for url in urls] == [RobotsTxtDisallowed] * 2
-    assert_nothing_went_wrong(outcome, caplog)
+    assert outcome.reasons == dict.fromkeys(urls, Reason.UNREACHABLE)
+    assert_nothing_went_wrong(outcome)
 
 
 @pytest.mark.parametrize("url", ["http://what!/a", "http://e%2fx/a"])
-async def test_a_url_without_a_host_is_dropped_behind_a_proxy(
-    web: Web, crawl: Crawl, url: str
-) -> None:
+async def test_a_url_without_a_host_is_dropped(web: Web, crawl: Crawl, url: str) -> None:
     proxy = web.site()
     outcome = await crawl([Request(url, meta={"proxy": proxy.root}, dont_filter=True)])
-    (error,) = outcome.failures.values()
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.INVALID_HOST
+    assert [*outcome.reasons.values()] == [Reason.INVALID_HOST]
     assert proxy.received == []
     assert "robotstxt/request_count" not in outcome.stats
 
 
-async def test_a_host_with_percent_escapes_has_the_robots_txt_of_its_name(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_percent_escapes_in_a_host_are_decoded(web: Web, crawl: Crawl) -> None:
     proxy = web.site("", {"http://127.0.0.1/robots.txt": text("User-agent: *\nDisallow: /\n")})
     await crawl([Request("http://127.%30.0.1/a", meta={"proxy": proxy.root}, dont_filter=True)])
     assert proxy.paths == ["http://127.0.0.1/robots.txt"]
@@ -110,14 +104,12 @@ VERIFYING: dict[str, Any] = (
 
 
 # Scrapy 2.14 on the latest Twisted.
-deprecated_in_twisted = pytest.mark.filterwarnings("ignore:Passing method to twisted")
+@pytest.mark.filterwarnings("ignore:Passing method to twisted")
+async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
+    """A certificate that fails verification, and a server without TLS.
 
-
-@deprecated_in_twisted
-async def test_rfc_tls_errors_disallow_everything(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A certificate that fails verification, and a server without TLS."""
+    What Scrapy accepts for pages is accepted.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     unknown = web.site(RULES, tls=context)
@@ -125,28 +117,110 @@ async def test_rfc_tls_errors_disallow_everything(
     urls = [unknown.url("/public"), f"https://127.0.0.1:{plain.port}/public"]
     outcome = await crawl(urls, {**VERIFYING, "REP_TIMEOUT": 1})
     assert (unknown.paths, plain.paths) == ([], [])
-    assert [outcome.failures[url].verdict.reason for url in urls] == (  # type: ignore[attr-defined]
-        [Reason.UNREACHABLE] * 2
-    )
-    assert_nothing_went_wrong(outcome, caplog)
+    assert outcome.reasons == dict.fromkeys(urls, Reason.UNREACHABLE)
+    assert_nothing_went_wrong(outcome)
+    await crawl(unknown.urls(*PATHS))
+    assert unknown.paths == ["/robots.txt", "/public"]
 
 
-@deprecated_in_twisted
-async def test_tls_that_scrapy_accepts_is_accepted(web: Web, crawl: Crawl) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    site = web.site(RULES, tls=context)
-    await crawl(site.urls(*PATHS))
-    assert site.paths == ["/robots.txt", "/public"]
-
-
-@pytest.mark.parametrize(
-    "setting", [{"RETRY_ENABLED": True, "RETRY_TIMES": 3}, {"REDIRECT_ENABLED": False}]
-)
+@pytest.mark.parametrize("setting", [{"RETRY_ENABLED": True}, {"REDIRECT_ENABLED": False}])
 async def test_retries_and_redirects_of_scrapy_do_not_apply(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.fetch.fetcher.FIRST_RETRY_PAUSE", 0.1)
+    monkeypatch.setattr("scrapy_rep.fetch.fetcher.retry_pause", lambda retry: 0.1)
     site = web.site(fault("is down"))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1, **setting})
     assert site.paths == ["/robots.txt"] * 2
+
+
+# Errors that nobody foresaw: each is a failed attempt like any other
+
+PAGES = ("/a", "/b", "/private")
+ERRORS = [ValueError, asyncio.CancelledError]
+
+
+def fails(error: type[BaseException]) -> Any:
+    def fail(*_: object, **__: object) -> Any:
+        raise error("unforeseen")
+
+    return fail
+
+
+def our_errors(outcome: Outcome) -> list[logging.LogRecord]:
+    records = (each for each in outcome.log.records if each.name.startswith("scrapy_rep"))
+    return [each for each in records if each.levelno >= logging.ERROR]
+
+
+PLACES = {
+    "the parser": lambda patch, error: patch.setattr(
+        Origin, "resource", Origin.resource._replace(parse=fails(error))
+    ),
+    "the response": lambda patch, error: patch.setattr(Fetcher, "_event", fails(error)),
+    "the end": lambda patch, error: patch.setattr(PolicyCache, "_on_content", fails(error)),
+}
+
+
+@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("place", PLACES)
+async def test_an_error_in_a_fetch_is_a_failed_attempt(
+    place: str, error: type[BaseException], web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = web.site(redirect("/rules"), {"/rules": Page(RULES)})
+    PLACES[place](monkeypatch, error)
+    outcome = await crawl(site.urls(*PAGES), {"REP_RETRY_TIMES": 1})
+    assert outcome.reasons == dict.fromkeys(site.urls(*PAGES), Reason.UNREACHABLE)
+    assert site.page_paths.count("/a") == 0
+    assert site.paths.count("/robots.txt") <= 2
+    assert outcome.stats["robotstxt/unreachable"] == 1
+    assert outcome.stats[f"robotstxt/exception_count/{error}"] >= 1
+    (logged,) = our_errors(outcome)
+    assert site.root in logged.getMessage()
+    assert "unforeseen" in outcome.log.text
+    assert logged.exc_info
+
+
+async def test_an_error_after_a_fetch_does_not_change_its_result(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = web.site(RULES)
+    monkeypatch.setattr(PolicyCache, "_on_result", fails(ValueError))
+    outcome = await crawl(site.urls(*PAGES))
+    assert set(outcome.responses) == set(site.urls("/a", "/b"))
+    assert site.paths.count("/robots.txt") == 1
+    assert len(our_errors(outcome)) == 1
+
+
+@pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")
+async def test_a_host_that_is_no_host_ends_the_crawl(web: Web, crawl: Crawl) -> None:
+    site = web.site(RULES)
+    hostile = Request("http://[fe80::1%25é]/", meta={"verbatim_url": True}, dont_filter=True)
+    await crawl([hostile, *site.urls("/a")])
+    assert site.paths == ["/robots.txt", "/a"]
+
+
+@pytest.mark.each_loop
+async def test_a_fetch_is_cancelled_once(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The copy came from the store. While it is being used, memory is short, and the spider
+    closes.
+    """
+    site, other = web.site(RULES), web.site(RULES, {"/c": Page("slow", delay=2)})
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+    await crawl(site.urls("/a"), settings)
+    cancelled: list[BaseException] = []
+
+    async def wait(cache: PolicyCache, content: object, page: Request) -> None:
+        if not page.url.startswith(site.root):
+            return
+        for seconds in (60, 1.2):  # it cleans up after it was cancelled
+            try:
+                await sleep(seconds)
+            except BaseException as error:
+                cancelled.append(error)
+
+    monkeypatch.setattr(PolicyCache, "_on_content", wait)
+    monkeypatch.setattr("scrapy_rep.crawl.file_table.MAX_PARSED", 0)
+    await crawl([*site.urls("/b"), *other.urls("/c")], settings, spider=Closer, awaited=[other])
+    assert len(cancelled) == 1
+    assert site.paths.count("/robots.txt") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,37 +11,25 @@ from scrapy.utils.request import fingerprint
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import CleanParamRequestFingerprinter
-from scrapy_rep.frontier.clock import sleep
 from testing.web import Web, text
 
-from .conftest import Crawl, Visitor
+from .conftest import Crawl, InTurn, Outcome, travel
 
 CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
 OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": CleanParamRequestFingerprinter}
 
 
-class Later(Visitor):
-    """Asks for the rest of its URLs, with the duplicate filter, once it has the first page."""
-
-    async def start(self) -> AsyncIterator[Any]:
-        first, *rest = self.asked
-        self.asked = [first]
-        async for request in super().start():
-            yield request
-        while not self.outcome.responses and not self.outcome.failures:
-            await sleep(0.01)
-        for url in rest:
-            assert isinstance(url, str)
-            yield Request(url, callback=self.parse, errback=self.failed)
+async def crawl_later(crawl: Crawl, settings: dict[str, Any], first: str, *urls: str) -> Outcome:
+    """Crawl the rest of the URLs, with the duplicate filter, when the first page is there."""
+    then = {first: [Request(url) for url in urls]}
+    return await crawl([first], settings, spider=InTurn, then=then)
 
 
-async def test_pages_that_differ_in_such_a_parameter_are_asked_for_once(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_pages_that_differ_in_such_a_parameter_are_one(web: Web, crawl: Crawl) -> None:
     site = web.site(CLEAN)
     pages = ["/shop?id=1&ref=a", "/shop?ref=b&id=1", "/shop?id=2&ref=a", "/news?ref=a",
              "/news?ref=b"]  # fmt: skip
-    outcome = await crawl(site.urls("/", *pages), OURS, spider=Later)
+    outcome = await crawl_later(crawl, OURS, *site.urls("/", *pages))
     assert site.page_paths == sorted(["/", pages[0], pages[2], pages[3], pages[4]])
     assert outcome.stats["dupefilter/filtered"] == 1
 
@@ -56,33 +43,19 @@ async def test_otherwise_scrapy_decides(
     web: Web, crawl: Crawl, robots: str | None, settings: dict[str, Any]
 ) -> None:
     site = web.site(robots)
-    await crawl(site.urls("/", "/shop?ref=a", "/shop?ref=b"), settings, spider=Later)
+    await crawl_later(crawl, settings, *site.urls("/", "/shop?ref=a", "/shop?ref=b"))
     assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]
 
 
-async def test_a_resumed_crawl_knows_what_it_has_seen(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_a_resumed_crawl_knows_what_it_saw(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(CLEAN)
     settings = {**OURS, "JOBDIR": str(tmp_path)}
-    await crawl(site.urls("/", "/shop?ref=a"), settings, spider=Later)
-    await crawl(site.urls("/again", "/shop?ref=b"), settings, spider=Later)
+    await crawl_later(crawl, settings, *site.urls("/", "/shop?ref=a"))
+    await crawl_later(crawl, settings, *site.urls("/again", "/shop?ref=b"))
     assert site.page_paths == ["/", "/again", "/shop?ref=a"]
 
 
-class Fingerprints(Visitor):
-    """Takes fingerprints while its crawl knows a robots.txt."""
-
-    others: Sequence[Request] = ()
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        fingerprinter = self.crawler.request_fingerprinter
-        assert fingerprinter is not None
-        self.taken = {each.url: fingerprinter.fingerprint(each) for each in self.others}
-
-
-async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
+async def test_what_a_fingerprint_is_made_of(web: Web) -> None:
     hostile = [f"Clean-param: a&%zz&\x00 /*{number}*\xff" for number in range(1_000)]
     site = web.site(text("\n".join([CLEAN, *hostile])))
     plain = site.url("/shop?id=1")
@@ -90,21 +63,18 @@ async def test_what_a_fingerprint_is_made_of(web: Web, crawl: Crawl) -> None:
         Request(site.url("/shop?ref=a&id=1"), cookies={"a": "b"}),
         Request(site.url("/shop?ref=b&id=1"), method="POST", body=b"x"),
         Request(site.url("/shop?ref=c&id=1#part"), meta={"verbatim_url": True}),
-        *(
-            Request(url)
-            for url in (
-                site.url("/shop?" + "ref&" * 5_000 + "%zz=%&a%C3=1"),
-                site.url("/1?a=%"),
-                "data:,hello?ref=1",
-                "http://%zz/shop?ref=1",
-                "http:///shop?ref=1",
-                "s3://bucket/shop?ref=1",
-                "HTTP://EXAMPLE.COM:80/?ref=1",
-            )
-        ),
+        Request(site.url("/shop?" + "ref&" * 5_000 + "%zz=%&a%C3=1")),
+        Request(site.url("/1?a=%")),
+        Request("data:,hello?ref=1"),
+        Request("http://%zz/shop?ref=1"),
+        Request("http:///shop?ref=1"),
+        Request("s3://bucket/shop?ref=1"),
+        Request("HTTP://EXAMPLE.COM:80/?ref=1"),
     ]
-    outcome = await crawl([site.url("/")], OURS, spider=Fingerprints, others=requests)
-    taken = outcome.crawler.spider.taken  # type: ignore[union-attr]
+    async with travel(OURS) as spider:
+        await spider.fetches(site.url("/"))
+        fingerprinter: Any = spider.crawler.request_fingerprinter
+        taken = {each.url: fingerprinter.fingerprint(each) for each in requests}
     assert taken[requests[0].url] == fingerprint(Request(plain))
     assert taken[requests[1].url] == fingerprint(Request(plain, method="POST", body=b"x"))
     assert taken[requests[2].url] == fingerprint(requests[2])

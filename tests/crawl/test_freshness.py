@@ -2,85 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from threading import Event
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.frontier.clock import sleep
 from testing.faults import RULES, answer_when
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import Clock, Crawl, Outcome, until
+from .conftest import Clock, Traveller, travel, until
 
 HOUR = 3600
 DAY = 24 * HOUR
 OTHER_RULES = "User-agent: *\nDisallow: /public\n"
 
 
-class Traveller(Spider):
-    """Follows a story: one thing after another."""
-
-    name = "traveller"
-
-    def __init__(self, requests: Story, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._story = requests
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.outcome = Outcome(self.crawler)
-        self.error: BaseException | None = None
-        try:
-            await self._story(self)
-        except BaseException as error:  # Scrapy would log it and go on
-            self.error = error
-        nothing: tuple[Request, ...] = ()
-        for request in nothing:
-            yield request
-
-    async def fetches(self, url: str) -> bool:
-        """Ask for a page; whether robots.txt lets it."""
-        engine = self.crawler.engine
-        assert engine is not None
-        try:
-            await engine.download_async(Request(url))
-        except RobotsTxtDisallowed:
-            return False
-        return True
-
-    async def fetches_late(self, site: Site, clock: Clock, page: Page | Misbehaviour) -> bool:
-        """Whether it is let late in a robots.txt's life, with ``page`` in its place."""
-        assert await self.fetches(site.url("/public"))
-        site.pages["/robots.txt"] = page
-        clock.ahead += 0.95 * DAY
-        return await self.fetches(site.url("/public"))
-
-    async def refreshed(self, site: Site) -> None:
-        """Wait until nothing is under way in the background."""
-        origin = self.outcome.middleware.origins[site.root]
-        await until(lambda: not origin.in_flight)
-
-
-Story = Callable[[Traveller], Awaitable[None]]
-Travel = Callable[..., Awaitable[Outcome]]
-
-
-@pytest.fixture
-def travel(crawl: Crawl) -> Travel:
-    """Crawl as a story says, with further settings."""
-
-    async def run(story: Story, settings: dict[str, Any] | None = None) -> Outcome:
-        outcome = await crawl(story, settings, spider=Traveller)
-        spider: Traveller = outcome.crawler.spider  # type: ignore[assignment]
-        if spider.error is not None:
-            raise spider.error
-        return outcome
-
-    return run
+async def fetches_late(
+    spider: Traveller, site: Site, clock: Clock, page: Page | Misbehaviour
+) -> bool:
+    """Whether a page is let late in a robots.txt's life, with ``page`` in its place."""
+    assert await spider.fetches(site.url("/public"))
+    site.pages["/robots.txt"] = page
+    clock.ahead += 0.95 * DAY
+    return await spider.fetches(site.url("/public"))
 
 
 @pytest.mark.parametrize(
@@ -95,15 +41,16 @@ def travel(crawl: Crawl) -> Travel:
         (Page(status=404, headers={"Cache-Control": "max-age=600"}), {}, 600),
         (Page(status=403), {}, HOUR),
         (redirect("/robots.txt"), {}, HOUR),
+        # of two hops, the headers of the last one count
+        (Page(b"", 302, {"Location": "/r", "Cache-Control": "max-age=600"}), {}, 2 * HOUR),
     ],
     ids=lambda value: "" if not isinstance(value, Page) else f"{value.status} {value.headers}",
 )
 async def test_rfc_the_headers_decide_how_long_it_is_fresh(
-    web: Web, travel: Travel, clock: Clock, answer: Page, settings: dict[str, Any], seconds: float
+    web: Web, clock: Clock, answer: Page, settings: dict[str, Any], seconds: float
 ) -> None:
-    site = web.site(answer)
-
-    async def story(spider: Traveller) -> None:
+    site = web.site(answer, {"/r": text(RULES, Cache_Control="max-age=7200")})
+    async with travel(settings) as spider:
         await spider.fetches(site.url("/a"))
         clock.ahead += 0.88 * seconds
         await spider.fetches(site.url("/a"))
@@ -112,86 +59,52 @@ async def test_rfc_the_headers_decide_how_long_it_is_fresh(
         await spider.fetches(site.url("/a"))
         assert site.robots_fetches == 2
 
-    await travel(story, settings)
-
-
-async def test_the_headers_of_the_last_hop_count(web: Web, travel: Travel, clock: Clock) -> None:
-    first = Page(b"", 302, {"Location": "/r", "Cache-Control": "max-age=600"})
-    site = web.site(first, {"/r": text(RULES, Cache_Control="max-age=7200")})
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        clock.ahead += HOUR
-        await spider.fetches(site.url("/public"))
-
-    await travel(story)
-    assert site.robots_fetches == 1
-
 
 # Conditional requests
 
+DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
+
 
 @pytest.mark.parametrize(
-    ("headers", "sent"),
+    ("headers", "sent", "settings"),
     [
-        ({"ETag": '"1"'}, {"if-none-match": '"1"'}),
-        ({"ETag": 'W/"1"'}, {"if-none-match": 'W/"1"'}),
-        (
-            {"Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"},
-            {"if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"},
+        pytest.param({"ETag": '"1"'}, {"if-none-match": '"1"'}, {}, id="ETag"),
+        pytest.param({"ETag": 'W/"1"'}, {"if-none-match": 'W/"1"'}, {}, id="weak"),
+        pytest.param({"Last-Modified": DATE}, {"if-modified-since": DATE}, {}, id="Last-Modified"),
+        pytest.param(
+            {"ETag": '"1"', "Last-Modified": DATE},
+            {"if-none-match": '"1"', "if-modified-since": DATE},
+            {},
+            id="both",
         ),
-        (
-            {"ETag": '"1"', "Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"},
-            {"if-none-match": '"1"', "if-modified-since": "Sun, 06 Nov 1994 08:49:37 GMT"},
-        ),
-        ({"ETag": f'"{"1" * 300}"'}, {}),
-        ({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}),
-        ({}, {}),
+        pytest.param({"ETag": f'"{"1" * 300}"'}, {}, {}, id="too long"),
+        pytest.param({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}, {}, id="controls"),
+        pytest.param({}, {}, {}, id="neither"),
     ],
-    ids=["ETag", "weak", "Last-Modified", "both", "too long", "controls", "neither"],
 )
 async def test_rfc_validators_are_sent_back(
-    web: Web, travel: Travel, clock: Clock, headers: dict[str, str], sent: dict[str, str]
+    web: Web, clock: Clock, headers: Any, sent: Any, settings: dict[str, Any]
 ) -> None:
     site = web.site(Page(RULES, headers=headers))
-
-    async def story(spider: Traveller) -> None:
+    async with travel(settings) as spider:
         assert not await spider.fetches(site.url("/private"))
         if sent:
             site.pages["/robots.txt"] = Page(b"", 304)
         clock.ahead += DAY
         assert not await spider.fetches(site.url("/private"))
         assert await spider.fetches(site.url("/public"))
-
-    outcome = await travel(story)
     first, second, *_ = site.received
     conditions = ("if-none-match", "if-modified-since")
     assert not {*conditions} & {*first.headers}
     assert {name: second.headers[name] for name in conditions if name in second.headers} == sent
-    assert outcome.middleware.origins[site.root].status == (304 if sent else 200)
+    assert spider.outcome.middleware.origins[site.root].status == (304 if sent else 200)
 
 
-async def test_google_a_plain_get_can_be_sent(web: Web, travel: Travel, clock: Clock) -> None:
-    site = web.site(Page(RULES, headers={"ETag": '"1"'}))
-
-    async def story(spider: Traveller) -> None:
-        await spider.fetches(site.url("/public"))
-        clock.ahead += DAY
-        await spider.fetches(site.url("/public"))
-
-    await travel(story, {"REP_CONDITIONAL_GET": False})
-    assert site.robots_fetches == 2
-    assert not any("if-none-match" in received.headers for received in site.received)
-
-
-async def test_validators_go_only_to_where_they_are_from(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
+async def test_validators_go_only_to_where_they_are_from(web: Web, clock: Clock) -> None:
     tagged = Page(RULES, headers={"ETag": '"1"'})
     elsewhere = web.site(pages={"/r": tagged, "/s": tagged}, host="127.0.0.2")
     site = web.site(redirect(elsewhere.url("/r")))
-
-    async def story(spider: Traveller) -> None:
+    async with travel() as spider:
         await spider.fetches(site.url("/public"))
         elsewhere.pages["/r"] = Page(b"", 304)
         clock.ahead += DAY
@@ -199,8 +112,6 @@ async def test_validators_go_only_to_where_they_are_from(
         site.pages["/robots.txt"] = redirect(elsewhere.url("/s"))
         clock.ahead += DAY
         assert not await spider.fetches(site.url("/private"))
-
-    await travel(story)
     tags = [received.headers.get("if-none-match") for received in elsewhere.received]
     assert elsewhere.paths == ["/r", "/r", "/s"]
     assert tags == [None, '"1"', None]
@@ -209,19 +120,15 @@ async def test_validators_go_only_to_where_they_are_from(
 
 @pytest.mark.parametrize(
     ("not_modified", "seconds"),
-    [
-        ({}, HOUR),
-        ({"Cache-Control": "max-age=7200"}, 2 * HOUR),
-    ],
+    [({}, HOUR), ({"Cache-Control": "max-age=7200"}, 2 * HOUR)],
     ids=["silent", "with its own"],
 )
 async def test_rfc_a_304_makes_it_fresh_again(
-    web: Web, travel: Travel, clock: Clock, not_modified: dict[str, str], seconds: float
+    web: Web, clock: Clock, not_modified: dict[str, str], seconds: float
 ) -> None:
     """RFC 9111 §3.2: stored headers that a 304 does not repeat still apply."""
     site = web.site(Page(RULES, headers={"ETag": '"1"', "Cache-Control": f"max-age={HOUR}"}))
-
-    async def story(spider: Traveller) -> None:
+    async with travel() as spider:
         await spider.fetches(site.url("/public"))
         site.pages["/robots.txt"] = Page(b"", 304, not_modified)
         clock.ahead += HOUR
@@ -234,15 +141,10 @@ async def test_rfc_a_304_makes_it_fresh_again(
         assert not await spider.fetches(site.url("/private"))
         assert site.robots_fetches == 3
 
-    await travel(story)
 
-
-async def test_all_requests_that_find_it_expired_share_one_fetch(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
+async def test_all_requests_that_find_it_expired_share_one_fetch(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
+    async with travel() as spider:
         assert await spider.fetches(site.url("/public"))
         site.pages["/robots.txt"] = Page(OTHER_RULES, delay=0.2)
         clock.ahead += DAY
@@ -251,48 +153,38 @@ async def test_all_requests_that_find_it_expired_share_one_fetch(
             for path in ("/public", "/private") * 5
         ]
         assert [await maybe_deferred_to_future(each) for each in asked] == [False, True] * 5
-
-    await travel(story)
     assert site.robots_fetches == 2
 
 
 # Refresh ahead
 
 
-async def test_in_the_last_tenth_it_is_refreshed_and_no_request_waits(
-    web: Web, travel: Travel, clock: Clock
-) -> None:
+async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clock: Clock) -> None:
     site, released = web.site(RULES), Event()
-
-    async def story(spider: Traveller) -> None:
+    async with travel() as spider:
         answer = answer_when(released.is_set, Page(OTHER_RULES))
-        assert await spider.fetches_late(site, clock, answer)
+        assert await fetches_late(spider, site, clock, answer)
         origin = spider.outcome.middleware.origins[site.root]
         assert origin.in_flight, "the page came first"
         assert not await spider.fetches(site.url("/private")), "what holds, holds"
         released.set()
-        await spider.refreshed(site)
+        await until(lambda: not origin.in_flight)
         assert site.robots_fetches == 2
         assert not await spider.fetches(site.url("/public"))
         clock.ahead += 0.85 * DAY
         assert await spider.fetches(site.url("/private"))
         assert site.robots_fetches == 2
 
-    await travel(story)
 
-
-async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, clock: Clock) -> None:
+async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
-        assert await spider.fetches_late(site, clock, Page(RULES, delay=60))
-
-    outcome = await travel(story, {"REP_TIMEOUT": 10})
+    async with travel({"REP_TIMEOUT": 10}) as spider:
+        assert await fetches_late(spider, site, clock, Page(RULES, delay=60))
     assert site.robots_fetches == 2
-    origin = outcome.middleware.origins[site.root]
+    origin = spider.outcome.middleware.origins[site.root]
     assert (str(origin.state), origin.in_flight) == ("fresh", False)
     assert origin.failures == 0, "it was given up, before the time-out"
-    assert outcome.stats["finish_reason"] == "finished"
+    assert spider.outcome.stats["finish_reason"] == "finished"
 
 
 # Changes of the system clock. The next request comes before the crawl checks the clock.
@@ -300,11 +192,10 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, travel: Travel, cl
 
 @pytest.mark.parametrize("steps", [(40 * DAY, 0), (-40 * DAY, 40 * DAY)])
 async def test_a_change_of_the_clock_does_not_change_a_lifetime(
-    web: Web, travel: Travel, clock: Clock, steps: tuple[float, float]
+    web: Web, clock: Clock, steps: tuple[float, float]
 ) -> None:
     site, other = web.site(RULES), web.site(RULES)
-
-    async def story(spider: Traveller) -> None:
+    async with travel() as spider:
         assert await spider.fetches(site.url("/public"))
         clock.step = steps[0]
         assert await spider.fetches(other.url("/public"))
@@ -316,7 +207,5 @@ async def test_a_change_of_the_clock_does_not_change_a_lifetime(
         clock.ahead += 1.01 * DAY
         assert await spider.fetches(site.url("/public"))
         assert await spider.fetches(other.url("/public"))
-
-    await travel(story)
     for each in (site, other):
         assert each.robots_fetches == 2

@@ -1,8 +1,7 @@
-"""``REP_UNREACHABLE="wait"``: requests of an unreachable site wait, within bounds."""
+"""Unreachable sites: their requests wait within bounds, and a probe tells what their 5xx means."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -10,76 +9,45 @@ from uuid import uuid4
 import pytest
 from scrapy import Request
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
 from testing.counters import left_over
 from testing.faults import answer_when
-from testing.web import Misbehaviour, Page, Received, Site, Web, text
+from testing.web import Misbehaviour, Page, Site, Web, text
 
 from .conftest import (
+    EXEMPT,
+    FIFO,
+    PRIVATE,
     Crawl,
-    Outcome,
+    Disturber,
     Visitor,
+    in_turn,
     make_crawler,
-    our_warnings,
+    numbers,
+    run_crawler,
     together,
     until,
 )
 
-PRIVATE = "User-agent: *\nDisallow: /private\n"
 WAIT: dict[str, Any] = {"REP_UNREACHABLE": "wait"}
-FIFO = {
-    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-    "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
-}
 
 
-class Failing:
-    """A robots.txt that answers 503 so many times, and then as ``page``."""
-
-    def __init__(
-        self, times: int, retry_after: str = "1", page: Page | Misbehaviour | None = None
-    ) -> None:
-        self.times = times
-        self.failure = Page(b"", 503, {"Retry-After": retry_after, "Connection": "close"})
-        self.page = page or text(PRIVATE, Connection="close")
-
-    async def __call__(
-        self, received: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self.times -= 1
-        page = self.failure if self.times >= 0 else self.page
-        if not isinstance(page, Page):
-            await page(received, reader, writer)
-            return
-        writer.write(page.octets())
-        await writer.drain()
+def failing(times: int, retry_after: str = "1", page: Misbehaviour | None = None) -> Misbehaviour:
+    """A robots.txt that answers 503 so many times, and then as ``page``, or with rules."""
+    failure = Page(b"", 503, {"Retry-After": retry_after})
+    return in_turn(*[failure] * times, then=page or text(PRIVATE))
 
 
-def numbers(count: int) -> list[str]:
-    return [f"/{number}" for number in range(count)]
-
-
-def reasons(outcome: Outcome) -> dict[str, Reason]:
-    """Why requests were dropped, by URL."""
-    found = {}
-    for url, failure in outcome.failures.items():
-        assert isinstance(failure, RobotsTxtDisallowed)
-        found[url] = failure.verdict.reason
-    return found
-
-
-async def test_waiting_requests_get_the_verdict_in_their_order(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    site = web.site(Failing(1))
+async def test_waiting_requests_get_the_verdict_in_their_order(web: Web, crawl: Crawl) -> None:
+    site = web.site(failing(1))
     urls = site.urls("/private/a", *numbers(20), "/private/b")
     settings = {**WAIT, **FIFO, "CONCURRENT_REQUESTS": 1}
     outcome = await crawl(urls, settings)
     assert site.paths == ["/robots.txt"] * 2 + numbers(20)
-    assert reasons(outcome) == dict.fromkeys(site.urls("/private/a", "/private/b"), Reason.RULES)
+    assert outcome.reasons == dict.fromkeys(site.urls("/private/a", "/private/b"), Reason.RULES)
     assert outcome.stats["robotstxt/unreachable"] == 1
     assert "robotstxt/forbidden/unreachable" not in outcome.stats
-    (warning,) = our_warnings(caplog)
+    (warning,) = outcome.warnings
     assert "status 503. Requests to the site wait up to 300 s (REP_MAX_WAIT), " in warning
     assert warning.endswith("The next attempt is in 1 s.")
     assert left_over(outcome.crawler) == []
@@ -89,7 +57,7 @@ async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> Non
     """The others answer again only when it is complete."""
     live = web.site(PRIVATE)
     late = answer_when(lambda: len(live.page_paths) == 20, text(PRIVATE))
-    down = [web.site(Failing(1, page=late), host=f"127.0.0.{number}") for number in range(11, 15)]
+    down = [web.site(failing(1, page=late), host=f"127.0.0.{number}") for number in range(11, 15)]
     urls = [url for site in down for url in site.urls(*numbers(10))]
     outcome = await crawl(urls + live.urls(*numbers(20)), {**WAIT, "CONCURRENT_REQUESTS": 2})
     assert not outcome.failures
@@ -102,11 +70,10 @@ async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> Non
 async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
     web: Web, crawl: Crawl, retry_after: str
 ) -> None:
-    site = web.site(Failing(10, retry_after))
+    site = web.site(failing(10, retry_after))
     outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2})
     assert site.paths == ["/robots.txt"]
-    assert reasons(outcome) == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
-    assert outcome.stats["robotstxt/wait_limit_count"] == 12
+    assert outcome.reasons == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
 
 
 class Late(Visitor):
@@ -130,7 +97,7 @@ async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: 
     The other site answers two seconds within its limit, as a slow machine needs, and after that of
     the first one.
     """
-    site, other = web.site(Failing(10)), web.site(Failing(3), host="127.0.0.2")
+    site, other = web.site(failing(10)), web.site(failing(3), host="127.0.0.2")
     late = site.urls("/late/1", "/late/2")
     settings = {**WAIT, "REP_MAX_WAIT": 4.95}
     spider: dict[str, Any] = {"spider": Late, "more": [*late, other.url("/late")], "site": site}
@@ -139,48 +106,95 @@ async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: 
     assert 3 <= site.robots_fetches <= 5
     assert other.paths == ["/robots.txt"] * 4 + ["/late"]
     dropped = [*site.urls(*numbers(10)), *late]
-    assert reasons(outcome) == dict.fromkeys(dropped, Reason.UNREACHABLE)
+    assert outcome.reasons == dict.fromkeys(dropped, Reason.UNREACHABLE)
     assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
-    assert outcome.stats["robotstxt/wait_limit_count"] == 12
     assert left_over(outcome.crawler) == []
 
 
-async def test_overdue_requests_do_not_fetch_again_if_the_cache_is_full(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web) -> None:
     """The policy of an origin stays in the cache until its requests are dropped."""
-    down = web.site(Failing(1000, "250"))
-    late = web.site(answer_when(lambda: len(outcomes) == 3, text(PRIVATE)), host="127.0.0.2")
-    outcomes: list[str] = []
-
-    class Dropped(Visitor):
-        def failed(self, failure: Any) -> None:
-            super().failed(failure)
-            outcomes.append(failure.request.url)
-
+    down = web.site(failing(1000, "250"))
     settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
-    await crawl([*late.urls("/a"), *down.urls(*numbers(3))], settings, spider=Dropped)
+    crawler = make_crawler(Visitor, settings)
+
+    def are_dropped() -> bool:
+        return len(crawler.spider.outcome.failures) == 3  # type: ignore[union-attr]
+
+    late = web.site(answer_when(are_dropped, text(PRIVATE)), host="127.0.0.2")
+    await run_crawler(crawler, requests=[*late.urls("/a"), *down.urls(*numbers(3))])
     assert down.paths == ["/robots.txt"]
     assert late.paths == ["/robots.txt", "/a"]
 
 
 async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) -> None:
-    site = web.site(Failing(10))
+    site = web.site(failing(10))
     settings = {**WAIT, "REP_MAX_WAIT": 0.5}
     outcome = await crawl(site.urls("/robots.txt", "/a"), settings)
     assert site.paths == ["/robots.txt"] * 2
     assert outcome.stats["robotstxt/forbidden"] == 1
-    assert outcome.stats["robotstxt/wait_limit_count"] == 1
-
-
-# A spider that closes
 
 
 async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
     """Two crawlers that share a store ask once for each attempt."""
-    site = web.site(Failing(1, "2"))
+    site = web.site(failing(1, "2"))
     settings = {**WAIT, "REP_STORE": f"memory://{uuid4()}"}
     crawlers = [make_crawler(Visitor, settings) for _ in range(2)]
     await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
     assert site.robots_fetches == 2
     assert site.page_paths == ["/a", "/b"]
+
+
+# Sites that answer 5xx for every missing page
+
+DOWN, GONE = Page(status=503), Page(status=404)
+BUSY = Page(status=503, headers={"Retry-After": "90"})
+NO_PROBE = ["/first", "/robots.txt"]
+
+
+def paths_of(site: Site) -> list[str]:
+    return ["probe" if len(path) == 33 else path for path in site.paths]
+
+
+@pytest.mark.each_loop
+async def test_google_a_5xx_for_every_missing_page_means_404(web: Web, crawl: Crawl) -> None:
+    site = web.site(DOWN, {"*": DOWN, "/first": Page(), "/1": Page(), "/2": Page()})
+    first = Request(site.url("/first"), meta=dict(EXEMPT))
+    outcome = await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1", "/2"))
+    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/2"]
+    assert outcome.stats["robotstxt/probe_count"] == 1
+    assert outcome.stats["robotstxt/request_count"] == 2
+    verdict = outcome.responses[site.url("/1")].meta["robotstxt"]
+    assert (verdict.reason, verdict.detail) == (Reason.UNAVAILABLE, "status 503")
+    assert "for its robots.txt and for a page that cannot exist" in outcome.log.text
+
+
+@pytest.mark.parametrize(
+    ("robots", "missing", "meta", "received"),
+    [
+        pytest.param(DOWN, GONE, EXEMPT, [*NO_PROBE, "probe"], id="404 for missing pages"),
+        pytest.param(DOWN, Page(status=500), EXEMPT, [*NO_PROBE, "probe"], id="another 5xx"),
+        pytest.param(BUSY, BUSY, EXEMPT, NO_PROBE, id="asks for later"),
+        pytest.param(DOWN, DOWN, {}, ["/robots.txt"], id="no page yet"),
+        pytest.param(GONE, DOWN, EXEMPT, [*NO_PROBE, "/1"], id="no robots.txt"),
+    ],
+)
+async def test_other_sites_that_answer_5xx_are_unreachable(
+    web: Web, crawl: Crawl, robots: Page, missing: Page, meta: dict[str, Any], received: list[str]
+) -> None:
+    site = web.site(robots, {"*": missing, "/first": Page(), "/1": Page(), "/2": Page()})
+    first = Request(site.url("/first"), meta=meta)
+    await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1"))
+    assert paths_of(site) == received
+
+
+async def test_an_outage_is_probed_once(web: Web, crawl: Crawl, clock: Any) -> None:
+    """The next attempt at the robots.txt is made without another probe."""
+    site = web.site(DOWN, {"*": GONE, "/first": Page(), "/1": Page(), "/2": Page()})
+    await crawl(
+        [Request(site.url("/first"), meta=dict(EXEMPT))],
+        {"REP_UNREACHABLE": "allow"},
+        spider=Disturber,
+        then=[lambda: None, lambda: setattr(clock, "ahead", 100)],
+        next_urls=site.urls("/1", "/2"),
+    )
+    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/robots.txt", "/2"]

@@ -2,64 +2,47 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, ClassVar
 
 import pytest
 from scrapy import Request
 from scrapy.core.downloader import Downloader
+from scrapy.http import HtmlResponse
 from scrapy.resolver import dnscache
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason
 from scrapy_rep.crawl import file_table
 from scrapy_rep.frontier import frontier as frontier_module
+from scrapy_rep.frontier.clock import sleep
 from testing.faults import raw
 from testing.web import Page, Web, between, gaps, redirect
 
-from .conftest import (
-    Clock,
-    Crawl,
-    Visitor,
-)
-
-ALL = "User-agent: *\nDisallow:\n"
+from .conftest import ALL, EXEMPT, Clock, Crawl, InTurn, numbers
 
 
-def delayed(seconds: float, field: str = "Crawl-delay") -> str:
-    return f"{ALL}{field}: {seconds}\n"
+def delayed(seconds: float) -> str:
+    return f"{ALL}Crawl-delay: {seconds}\n"
 
 
-PATHS = [f"/{number}" for number in range(5)]
+PATHS = numbers(5)
 FEW = PATHS[:3]
 
 
 @pytest.mark.parametrize(
     ("robots", "settings", "seconds"),
     [
-        pytest.param(delayed(0.1), {}, 0.1, id="delay"),
-        pytest.param(delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05, id="the crawl's own is slower"),
-        pytest.param(
-            delayed(0.15),
-            {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}},
-            0.15,
-            id="slot quicker",
-        ),
-        pytest.param(
-            delayed(0.1),
-            {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01},
-            0.1,
-            id="AutoThrottle",
-        ),
-        pytest.param(delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1, id="at most"),
-        pytest.param(ALL + "Request-rate: 10/1\n", {}, 0.1, id="rate"),
-        pytest.param(ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1, id="delay slower"),
-        pytest.param(ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1, id="rate slower"),
-        pytest.param(
-            "User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.1\nAllow: /\n",
-            {},
-            0.1,
-            id="our group's",
-        ),
+        (delayed(0.1), {}, 0.1),
+        (delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05),
+        (delayed(0.15), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}}, 0.15),
+        (delayed(0.1), {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, 0.1),
+        (delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1),
+        (ALL + "Request-rate: 10/1\n", {}, 0.1),
+        (ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1),  # the slower one
+        (ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1),
+        ("User-agent: a\nCrawl-delay: 60\nUser-agent: testbot\nCrawl-delay: 0.1\n", {}, 0.1),
     ],
 )
 async def test_requests_are_no_closer_together_than_the_crawl_delay(
@@ -69,22 +52,6 @@ async def test_requests_are_no_closer_together_than_the_crawl_delay(
     await crawl(site.urls(*FEW), settings)
     assert site.page_paths == FEW
     assert min(gaps(site)) >= seconds
-
-
-@pytest.mark.parametrize(
-    ("robots", "settings"),
-    [
-        pytest.param(delayed(60), {"REP_OBEY_RATE_LIMITS": False}, id="switched off"),
-        pytest.param("User-agent: other\nCrawl-delay: 60\nDisallow:\n", {}, id="for another"),
-    ],
-)
-async def test_a_delay_that_does_not_apply_delays_nothing(
-    web: Web, crawl: Crawl, robots: str, settings: dict[str, Any]
-) -> None:
-    site = web.site(robots)
-    await crawl(site.urls(*PATHS), settings)
-    assert site.page_paths == PATHS
-    assert sum(gaps(site)) < 30
 
 
 @pytest.mark.parametrize(
@@ -104,22 +71,20 @@ async def test_a_delay_that_does_not_apply_delays_nothing(
             "Visit-time: 00:00 to 24:00 UTC. Requests to its host are at least 0.1 s apart now.",
         ),
         (delayed(60), {"REP_OBEY_RATE_LIMITS": False}, None),
+        ("User-agent: other\nCrawl-delay: 60\nDisallow:\n", {}, None),
     ],
-    ids=["above the most", "everything", "not obeyed"],
+    ids=["above the most", "everything", "not obeyed", "for another"],
 )
-async def test_a_pace_is_reported_once(
-    web: Web,
-    crawl: Crawl,
-    caplog: pytest.LogCaptureFixture,
-    robots: str,
-    settings: dict[str, Any],
-    line: str | None,
+async def test_a_pace_that_applies_is_reported_once(
+    web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], line: str | None
 ) -> None:
     site = web.site(robots)
-    await crawl(site.urls("/a", "/b", "/c"), settings)
-    reports = [r.getMessage() for r in caplog.records if " sets " in r.getMessage()]
-    assert reports == ([f"The robots.txt of {site.root} sets {line}"] if line else [])
-    assert {r.levelname for r in caplog.records if " sets " in r.getMessage()} <= {"INFO"}
+    outcome = await crawl(site.urls(*PATHS), settings)
+    assert site.page_paths == PATHS
+    assert sum(gaps(site)) < 30
+    reports = [each for each in outcome.log.records if " sets " in each.getMessage()]
+    expected = [("INFO", f"The robots.txt of {site.root} sets {line}")] if line else []
+    assert [(each.levelname, each.getMessage()) for each in reports] == expected
 
 
 class OneSlot(Downloader):
@@ -154,24 +119,51 @@ class Shuffler:
     ],
 )
 async def test_the_pace_is_the_sites_whatever_the_slots(
-    web: Web,
-    crawl: Crawl,
-    monkeypatch: pytest.MonkeyPatch,
-    meta: dict[str, Any],
-    settings: dict[str, Any],
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, meta: Any, settings: dict[str, Any]
 ) -> None:
     for host in ("127.0.0.2", "127.0.0.3"):
         monkeypatch.setitem(dnscache, host, "127.0.0.1")
     slow = web.site(delayed(0.25))
     quick = web.site(delayed(0.1), host="127.0.0.2")
     plain = web.site(ALL, host="127.0.0.3")
-    urls = [url for site in (slow, quick, plain) for url in site.urls(*PATHS)]
-    await crawl([Request(url, meta=dict(meta)) for url in urls], settings)
+    priorities = {slow: 0, quick: 0, plain: -3}
+    requests = [
+        Request(url, meta=dict(meta), priority=priority)
+        for site, priority in priorities.items()
+        for url in site.urls(*PATHS)
+    ]
+    await crawl(requests, settings)
     assert sorted(slow.page_paths) == sorted(quick.page_paths) == sorted(plain.page_paths) == PATHS
     assert min(gaps(slow)) >= 0.25
     assert min(gaps(quick)) >= 0.1
     assert plain.received[-1].at < slow.received[4].at
     assert quick.received[-1].at < slow.received[5].at
+
+
+class Browser:
+    """Answers in ``process_request``, as the middleware of scrapy-selenium4 does."""
+
+    visits: ClassVar[list[tuple[float, float]]] = []
+
+    async def process_request(self, request: Request) -> HtmlResponse | None:
+        if request.meta.get("is_robotstxt_request"):
+            return None
+        began = monotonic()
+        await sleep(0.2)
+        self.visits.append((began, monotonic()))
+        if request.url.endswith("/fails"):
+            raise OSError("the browser crashed")
+        return HtmlResponse(request.url, request=request)
+
+
+async def test_the_pace_is_kept_where_no_download_slot_is_passed(web: Web, crawl: Crawl) -> None:
+    Browser.visits.clear()
+    site = web.site(f"{delayed(0.2)}Disallow: /private\n")
+    settings = {"DOWNLOADER_MIDDLEWARES": {Browser: 800}}
+    await crawl(site.urls("/1", "/2", "/fails", "/private", "/3"), settings)
+    assert site.paths == ["/robots.txt"]
+    assert len(Browser.visits) == 4
+    assert all(second[0] - first[1] > 0.19 for first, second in pairwise(Browser.visits))
 
 
 async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl: Crawl) -> None:
@@ -181,20 +173,10 @@ async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl
     assert "robotstxt/wait_count/pace" not in outcome.stats
 
 
-class Follower(Visitor):
-    """Requests a second page after the first one."""
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        if response.url.endswith("/first"):
-            return response.follow("/second", meta={"dont_obey_robotstxt": False})
-        return None
-
-
 @pytest.mark.parametrize(
     ("meta", "stored", "first"),
     [
-        pytest.param({"dont_obey_robotstxt": True}, False, "/first", id="an exempt page"),
+        pytest.param(EXEMPT, False, "/first", id="an exempt page"),
         pytest.param({}, True, "/robots.txt", id="perhaps a page of another crawler"),
     ],
 )
@@ -203,23 +185,13 @@ async def test_the_first_page_waits_after_other_requests(
 ) -> None:
     site = web.site(delayed(0.4))
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/store.db"} if stored else {}
-    await crawl([Request(site.url("/first"), meta=meta)], settings, spider=Follower)
+    then = {site.url("/first"): [Request(site.url("/second"))]}
+    await crawl([Request(site.url("/first"), meta=meta)], settings, spider=InTurn, then=then)
     assert site.paths[0] == first
     at = {received.path: received.at for received in site.received}
     assert at["/second"] - at["/first"] >= 0.4
     if stored:
         assert at["/first"] - at["/robots.txt"] >= 0.4
-
-
-class InTurn(Visitor):
-    """Requests further pages after some."""
-
-    then: dict[str, list[Request]]
-
-    def parse(self, response: Any, **_: Any) -> Any:
-        super().parse(response)
-        for request in self.then.get(response.url, []):
-            yield request.replace(callback=self.parse)
 
 
 async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
@@ -229,16 +201,14 @@ async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     monkeypatch.setattr(file_table, "MAX_PARSED", 1)
     slow = web.site(delayed(0.2))
     other = web.site(ALL, {"/": Page(b"", delay=0.4)}, host="127.0.0.2")
-    exempt = [Request(url, meta={"dont_obey_robotstxt": True}) for url in slow.urls("/2", "/3")]
+    exempt = [Request(url, meta=dict(EXEMPT)) for url in slow.urls("/2", "/3")]
     then = {slow.url("/1"): [Request(other.url("/"))], other.url("/"): exempt}
     await crawl(slow.urls("/1"), spider=InTurn, then=then)
     assert slow.page_paths == ["/1", "/2", "/3"]
     assert slow.received[3].at - slow.received[2].at >= 0.2
 
 
-async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_a_redirect_keeps_the_pace_of_its_target(web: Web, crawl: Crawl) -> None:
     slow = web.site(delayed(0.4), host="127.0.0.2")
     moved = {path: redirect(slow.url(f"/from{path}"), 302) for path in ("/x", "/y")}
     plain = web.site(ALL, moved)
@@ -249,9 +219,7 @@ async def test_a_redirect_to_a_site_keeps_its_pace_and_slows_no_other(
     assert plain.received[-1].at < slow.received[4].at
 
 
-async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_two_sites_keep_their_pace_with_a_cache_of_one(web: Web, crawl: Crawl) -> None:
     one, other = web.site(delayed(0.05)), web.site(delayed(0.1), host="127.0.0.2")
     urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
     settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
@@ -266,18 +234,14 @@ async def test_two_sites_in_turn_keep_their_pace_with_a_cache_of_one(
 # Visit-time
 
 WINDOW = ALL + "Visit-time: 0600-0845\n"
-
-
-def at(hour: int, minute: int, second: float) -> float:
-    """Return a time of a day, in UTC."""
-    return 20_000 * 86_400 + hour * 3600 + minute * 60 + second
+MIDNIGHT, HOUR = 20_000 * 86_400, 3600
 
 
 async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
     answer = raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(WINDOW)}\r\n\r\n{WINDOW}".encode())
 
     async def two_seconds_early(*connection: Any) -> None:
-        clock.set(at(5, 59, 58))
+        clock.set(MIDNIGHT + 6 * HOUR - 2)
         await answer(*connection)
 
     site, other = web.site(two_seconds_early), web.site(ALL)
@@ -289,15 +253,12 @@ async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: C
     assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
-async def test_a_request_is_dropped_if_the_visit_time_is_too_far_off(
-    web: Web, crawl: Crawl, clock: Clock
-) -> None:
-    clock.set(at(9, 0, 0))
+async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: Clock) -> None:
+    clock.set(MIDNIGHT + 9 * HOUR)
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]
-    error = outcome.failures[site.url("/a")]
-    assert isinstance(error, RobotsTxtDisallowed)
-    assert error.verdict.reason is Reason.VISIT_TIME
+    assert outcome.reasons == {site.url("/a"): Reason.VISIT_TIME}
+    (error,) = outcome.failures.values()
     assert str(error) == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1

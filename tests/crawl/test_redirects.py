@@ -6,82 +6,49 @@ reports public addresses for its sites.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.misc import build_from_crawler, load_object
 
-from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from testing.faults import DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of, raw
 from testing.web import Site, Web, redirect, text
 
-from .conftest import Crawl, Outcome
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from .conftest import Crawl, Outcome, ScrapysHandler
 
 PUBLIC = "93.184.215.14"
-ROBOTS = "http://public.example/robots.txt"
 
 
-class PublicWeb:
+class PublicWeb(ScrapysHandler):
     """Connects to the site of a host name. Other hosts are reached as usual."""
 
-    lazy = False
     sites: dict[str, tuple[Site, str | None]]
     """By host name: the site, and the address that the handler reports."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        handler = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
-        self.handler: Any = build_from_crawler(load_object(handler), crawler)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         parts = urlsplit(request.url)
         if request.meta.get("proxy") or parts.hostname not in self.sites:
-            response: Response = await self.handler.download_request(request)
-            return response
+            return await super().download_request(request)
         site, address = self.sites[parts.hostname]
-        response = await self.handler.download_request(request.replace(url=site.url(parts.path)))
+        response = await super().download_request(request.replace(url=site.url(parts.path)))
         found = None if address is None else ip_address(address)
         return response.replace(url=request.url, ip_address=found)
-
-    async def close(self) -> None:
-        await self.handler.close()
 
 
 SETTINGS = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
 
 
-@pytest.fixture
-def public(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Give a site a host name and a public address."""
-    sites: dict[str, tuple[Site, str | None]] = {}
-    monkeypatch.setattr(PublicWeb, "sites", sites, raising=False)
-
-    def make(site: Site, host: str = "public.example", address: str | None = PUBLIC) -> None:
-        sites[host] = site, address
-
-    return make
-
-
-async def visit(crawl: Crawl) -> Outcome:
+async def visit(crawl: Crawl, site: Site, address: str | None = PUBLIC, **sites: Site) -> Outcome:
+    """Crawl a site of the web. There are others, one of them in a private network."""
+    PublicWeb.sites = {
+        "public.example": (site, address),
+        **{f"{name}.example": (each, PUBLIC) for name, each in sites.items()},
+    }
+    if "private" in sites:
+        PublicWeb.sites["private.example"] = sites["private"], "127.0.0.1"
     return await crawl([f"http://public.example{path}" for path in PATHS], SETTINGS)
-
-
-def failure_of(outcome: Outcome, origin: str = "http://public.example") -> str:
-    failure = outcome.middleware.origins[origin].failure
-    assert failure is not None
-    return failure
 
 
 HOSTS = {
@@ -96,100 +63,75 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("host", HOSTS)
-async def test_no_redirect_leads_from_the_web_into_a_private_network(
-    web: Web, crawl: Crawl, public: Callable[..., None], host: str
-) -> None:
+async def test_no_redirect_leads_into_a_private_network(web: Web, crawl: Crawl, host: str) -> None:
     internal = web.site(RULES)
     site = web.site(redirect(f"http://{host}:{internal.port}/secret"))
-    public(site)
-    outcome = await visit(crawl)
+    outcome = await visit(crawl, site)
     assert internal.received == []
     assert outcome_of(site) == DISALLOWED
-    failure = failure_of(outcome)
+    failure = outcome.failure_of("http://public.example")
     assert failure.startswith("redirect to http")
     assert HOSTS[host] in failure
     assert "not a public address" in failure
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)
 
 
-class Case(NamedTuple):
-    """A redirect from http://public.example."""
-
-    expected: str
-    target: str = "{internal}/r"
-    address: str | None = PUBLIC
-    """The address that the handler reports."""
-
-
-CASES = {
-    "to the web": Case(RULES_HOLD, "http://second.example/r"),
-    "through the web": Case(DISALLOWED, "http://second.example/on"),
-    "from a private network": Case(RULES_HOLD, address="10.0.0.1"),
-    "from an unknown address": Case(DISALLOWED, address=None),
-    "to a name in a private network": Case(DISALLOWED, "http://private.example/r"),
-    "through a name in a private network": Case(DISALLOWED, "http://private.example/on"),
-}
-
-
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("expected", "target", "address"),
+    [
+        pytest.param(RULES_HOLD, "http://second.example/r", PUBLIC, id="to the web"),
+        pytest.param(DISALLOWED, "http://second.example/on", PUBLIC, id="through the web"),
+        pytest.param(RULES_HOLD, "{internal}/r", "10.0.0.1", id="from a private network"),
+        pytest.param(DISALLOWED, "{internal}/r", None, id="from an unknown address"),
+        pytest.param(DISALLOWED, "http://private.example/r", PUBLIC, id="to a private name"),
+        pytest.param(DISALLOWED, "http://private.example/on", PUBLIC, id="through it"),
+    ],
+)
 async def test_a_redirect_is_followed_unless_it_leads_from_the_web_into_a_private_network(
-    web: Web, crawl: Crawl, public: Callable[..., None], name: str
+    web: Web, crawl: Crawl, expected: str, target: str, address: str | None
 ) -> None:
-    case = CASES[name]
     internal = web.site(pages={"/r": text(RULES)})
     further = {"/r": text(RULES), "/on": redirect(internal.url("/r"))}
-    public(web.site(pages=further), "second.example")
-    public(web.site(pages=further), "private.example", "127.0.0.1")
-    site = web.site(redirect(case.target.format(internal=internal.root)))
-    public(site, address=case.address)
-    outcome = await visit(crawl)
-    assert outcome_of(site) == case.expected
-    is_followed = case.expected == RULES_HOLD and case.target.startswith("{")
+    site = web.site(redirect(target.format(internal=internal.root)))
+    others = {"second": web.site(pages=further), "private": web.site(pages=further)}
+    outcome = await visit(crawl, site, address, **others)
+    assert outcome_of(site) == expected
+    is_followed = expected == RULES_HOLD and target.startswith("{")
     assert internal.paths == ["/r"] * is_followed
-    if "private" in case.target:
-        assert "127.0.0.1 is not a public address" in failure_of(outcome)
+    if "private" in target:
+        assert "127.0.0.1 is not a public address" in outcome.failure_of("http://public.example")
 
 
 # With a proxy, which resolves the names
 
 
-async def test_literal_addresses_are_refused_through_a_proxy(
-    web: Web, crawl: Crawl, public: Callable[..., None]
-) -> None:
-    proxy = web.site(
-        pages={
-            ROBOTS: redirect("http://0x7f.1/secret"),
-            "http://named.example/robots.txt": redirect("http://second.example/r"),
-            "http://second.example/r": text(RULES),
-        }
-    )
+async def test_literal_addresses_are_refused_through_a_proxy(web: Web, crawl: Crawl) -> None:
+    pages = {
+        "http://public.example/robots.txt": redirect("http://0x7f.1/secret"),
+        "http://named.example/robots.txt": redirect("http://second.example/r"),
+        "http://second.example/r": text(RULES),
+    }
+    proxy = web.site(pages=pages)
     meta = {"proxy": f"http://127.0.0.1:{proxy.port}"}
     for host, fetched in (("public", []), ("named", ["http://named.example/public"])):
         requests = [Request(f"http://{host}.example{path}", meta=meta) for path in PATHS]
         await crawl(requests)
-        assert [path for path in proxy.page_paths if "robots" not in path and "/r" not in path] == (
-            fetched
-        )
+        assert [path for path in proxy.page_paths if "/r" not in path] == fetched
     assert "http://0x7f.1/secret" not in proxy.paths
 
 
 # The text of a Location
 
 
-async def test_a_location_is_escaped_and_cut(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def hostile(_: Any, __: Any, writer: asyncio.StreamWriter) -> None:
-        location = b"file:///\x1b]0;owned\x07\xe2\x80\xae" + b"x" * 5000
-        head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location
-        writer.write(head + b"\r\n\r\n")
-
-    site = web.site(hostile)
+async def test_a_location_is_escaped_and_cut(web: Web, crawl: Crawl) -> None:
+    location = b"file:///\x1b]0;owned\x07\xe2\x80\xae" + b"x" * 5000
+    head = b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: " + location
+    site = web.site(raw(head + b"\r\n\r\n"))
     outcome = await crawl(site.urls("/a"))
-    (line,) = [line for line in caplog.messages if "is unreachable" in line]
+    (line,) = [line for line in outcome.log.messages if "is unreachable" in line]
     assert line.isprintable()
     assert len(line) < 700
-    assert "\u202e" not in str(outcome.middleware.origins[site.root].failure)
+    assert "\u202e" not in outcome.failure_of(site)
 
 
 async def test_a_location_that_is_too_long_is_refused(web: Web, crawl: Crawl) -> None:
@@ -198,4 +140,3 @@ async def test_a_location_that_is_too_long_is_refused(web: Web, crawl: Crawl) ->
     sites = {path: web.site(redirect(path), {path: text(RULES)}) for path in expected}
     await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
     assert {path: outcome_of(site) for path, site in sites.items()} == expected
-    assert ALLOWED not in expected.values()

@@ -1,24 +1,48 @@
-"""With schedulers and middlewares of others: no request is lost, and none waits forever."""
+"""A request that waits delays no other, is bounded, and is not lost, beside all components."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from scrapy import Request
+from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import DeferredSemaphore
 
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.frontier import fetch_limit
+from scrapy_rep.reports.answers import Obedience, obedience
+from scrapy_rep.reports.records import Report
+from testing.counters import left_over
+from testing.faults import answer_when, silence
 from testing.web import Page, Web, gaps, text
 
-from .conftest import Crawl
-from .test_scheduling import ALL, delayed, numbers
+from .conftest import (
+    ALL,
+    FIFO,
+    PRIVATE,
+    Crawl,
+    ScrapysHandler,
+    Visitor,
+    needs_connections,
+    numbers,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-pytestmark = pytest.mark.each_loop
+EACH_LOOP = pytest.mark.each_loop
+
+
+def delayed(seconds: float) -> str:
+    return f"{ALL}Crawl-delay: {seconds}\n"
 
 
 # Schedulers
@@ -49,23 +73,22 @@ class Minimal:
         return self.queue.pop(0) if self.queue else None
 
 
-async def test_a_scheduler_with_the_required_methods_only(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+@EACH_LOOP
+async def test_a_scheduler_with_the_required_methods_only(web: Web, crawl: Crawl) -> None:
     site = web.site(Page(delayed(0.02), delay=0.3))
     asked = [Request(url) for url in site.urls(*numbers(12))]
     settings = {"SCHEDULER": Minimal, "CLOSESPIDER_TIMEOUT": 120}
     outcome = await crawl(asked, settings)
     assert site.page_paths == sorted(numbers(12))
     assert not any(response.request.dont_filter for response in outcome.responses.values())  # type: ignore[union-attr]
-    assert "Scheduler close failure" not in caplog.text
-    assert "does not use the priority queue of scrapy-rep" in caplog.text
+    assert "Scheduler close failure" not in outcome.log.text
+    assert "does not use the priority queue of scrapy-rep" in outcome.log.text
 
 
-async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
-    paced = web.site(delayed(0.1))
+@EACH_LOOP
+async def test_a_stopped_crawl_loses_nothing(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    """Neither a robots.txt nor anything that this package adds to a request is in the files."""
+    paced = web.site(f"{delayed(0.1)}Allow: /{'*' * 400_000}\n")
     late = web.site(Page(ALL, delay=0.5), host="127.0.0.2")
     settings = {"JOBDIR": str(tmp_path), "REP_STORE": None}
     asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers(15))]
@@ -73,6 +96,10 @@ async def test_a_crawl_that_stops_three_times_loses_nothing_and_repeats_nothing(
         await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 6})
         assert number or len(paced.page_paths) + len(late.page_paths) < 30
         asked = asked[:5]  # which are known
+        files = (path for path in (tmp_path / "requests.queue").rglob("*") if path.is_file())
+        queued = b"".join(path.read_bytes() for path in files)
+        assert b"robotstxt" not in queued
+        assert len(queued) < 30 * 2000
     await crawl([], settings)
     assert paced.page_paths == late.page_paths == sorted(numbers(15))
 
@@ -98,13 +125,12 @@ class Careless:
             await engine.download_async(Request(other))
 
 
+@EACH_LOOP
 @pytest.mark.parametrize(
     "robots",
     [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.1)), id="paced")],
 )
-async def test_a_request_that_waits_for_another_is_no_deadlock(
-    web: Web, crawl: Crawl, robots: Page
-) -> None:
+async def test_a_request_that_waits_for_another_ends(web: Web, crawl: Crawl, robots: Page) -> None:
     site = web.site(ALL)
     other = web.site(robots, host="127.0.0.2")
     settings = {
@@ -126,10 +152,9 @@ class Dropper:
             raise IgnoreRequest("not wanted")
 
 
+@EACH_LOOP
 @pytest.mark.parametrize("place", [50, 950])
-async def test_requests_that_others_drop_delay_no_request(
-    web: Web, crawl: Crawl, place: int
-) -> None:
+async def test_requests_that_others_drop_delay_none(web: Web, crawl: Crawl, place: int) -> None:
     site = web.site(delayed(0.5))
     urls = site.urls("/a", *(f"/drop/{number}" for number in range(40)), "/b")
     settings = {"DOWNLOADER_MIDDLEWARES": {Dropper: place}, "CLOSESPIDER_TIMEOUT": 120}
@@ -137,3 +162,202 @@ async def test_requests_that_others_drop_delay_no_request(
     assert outcome.stats["finish_reason"] == "finished"
     assert site.page_paths == ["/a", "/b"]
     assert max(gaps(site)) < 40 * 0.5, "those that were dropped take no turn"
+
+
+# Download handlers with a pool of connections
+
+
+class PoolHandler(ScrapysHandler):
+    """Downloads as Scrapy's handler does, through no more than CONCURRENT_REQUESTS connections."""
+
+    most_robots = robots = 0
+    """The most robots.txt that have had a connection at once, and those that have one."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._pool = DeferredSemaphore(crawler.settings.getint("CONCURRENT_REQUESTS"))
+        type(self).most_robots = type(self).robots = 0
+
+    async def download_request(self, request: Request) -> Response:
+        is_robots = bool(request.meta.get("is_robotstxt_request"))
+        await maybe_deferred_to_future(self._pool.acquire())
+        type(self).robots += is_robots
+        type(self).most_robots = max(self.most_robots, self.robots)
+        try:
+            return await super().download_request(request)
+        finally:
+            type(self).robots -= is_robots
+            self._pool.release()
+
+
+POOLED = {"DOWNLOAD_HANDLERS": {"http": PoolHandler}}
+
+
+@EACH_LOOP
+async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl) -> None:
+    live = web.site(PRIVATE, host="127.0.0.21")
+    paths = numbers(10)
+    late = answer_when(lambda: live.page_paths == paths, Page(PRIVATE))
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 15)]
+    urls = [live.url(paths[0]), *(site.url("/") for site in silent), *live.urls(*paths[1:])]
+    await crawl(urls, {**POOLED, "CONCURRENT_REQUESTS": 4, "REP_TIMEOUT": 60})
+    assert live.page_paths == paths
+    assert [site.paths for site in silent] == [["/robots.txt", "/"]] * 4
+    assert PoolHandler.most_robots == 2
+
+
+@EACH_LOOP
+async def test_a_robots_txt_is_fetched_while_requests_keep_the_pace(web: Web, crawl: Crawl) -> None:
+    site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
+    other = web.site(PRIVATE, host="127.0.0.2")
+    settings = {
+        **POOLED,
+        "CONCURRENT_REQUESTS": 1,
+        "REP_CACHE_MIN": 0.1,
+        "REP_CACHE_MAX": 0.1,
+        "CLOSESPIDER_TIMEOUT": 60,
+    }
+    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], settings)
+    assert len(outcome.responses) == 4
+    assert not outcome.warnings
+
+
+# Downloaders
+
+
+class Silent(Downloader):
+    """A downloader that sends no signals."""
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        request.meta["download_slot"] = self.get_slot_key(request)
+        return await self.handlers.download_request_async(request)
+
+
+@pytest.mark.parametrize("downloader", [Downloader, Silent])
+async def test_a_report_says_whether_the_downloader_shows_what_it_sends(
+    web: Web, crawl: Crawl, tmp_path: Path, downloader: type[Downloader]
+) -> None:
+    path = tmp_path / "report.json"
+    site = web.site(PRIVATE)
+    urls = [*site.urls("/a", "/private"), "data:,text"]
+    settings = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+    await crawl(urls, {**settings, "DOWNLOADER": downloader, "REP_REPORT": str(path)})
+    assert site.page_paths == ["/a"]
+    report = msgspec.json.decode(path.read_bytes(), type=Report)
+    is_shown = downloader is Downloader
+    assert report.runs[0].sent_is_known is is_shown
+    assert report.totals.sent == is_shown
+    assert obedience(report) is (Obedience.OBEYED if is_shown else Obedience.NOT_KNOWN)
+
+
+# Requests that wait delay no other
+
+QUEUES = [
+    pytest.param("scrapy.pqueues.DownloaderAwarePriorityQueue", id="downloader-aware"),
+    pytest.param("scrapy.pqueues.ScrapyPriorityQueue", id="plain"),
+]
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, queue: str) -> None:
+    """The silent sites answer only when the others are complete."""
+    needs_connections()
+    live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
+    late = answer_when(lambda: sum(len(site.page_paths) for site in live) == 15, Page(status=503))
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 51)]
+    urls = [url for site in silent for url in site.urls(*numbers(3))]
+    urls += [url for site in live for url in site.urls(*numbers(5))]
+    settings = {**FIFO, "SCHEDULER_PRIORITY_QUEUE": queue, "CONCURRENT_REQUESTS": 4}
+    outcome = await crawl(urls, {**settings, "REP_TIMEOUT": 60})
+    assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
+    assert {outcome.failure_of(site) for site in silent} == {"status 503"}, "no timeout"
+    assert len(outcome.failures) == 120
+    assert [site.paths for site in silent] == [["/robots.txt"]] * 40
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_new_sites_are_fetched_however_many_others_are_silent(
+    web: Web, crawl: Crawl, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_connections()
+    monkeypatch.setattr(fetch_limit, "OLD", 1)
+    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 23)]
+    live = web.site(ALL)
+    urls = [site.url("/0") for site in silent] + live.urls(*numbers(3))
+    settings = {
+        **FIFO,
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 2,
+        "REP_TIMEOUT": 60,
+        "CLOSESPIDER_TIMEOUT": 120,
+    }
+    outcome = await crawl(urls, settings, most=3)
+    assert outcome.stats["finish_reason"] == "enough"
+    assert live.page_paths == numbers(3)
+    ended = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
+    assert ended, "the oldest fetches made room"
+
+
+class AtOnce(Visitor):
+    """Schedules all of its requests at once."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        requests = [request async for request in super().start()]
+        for request in requests[:-1]:
+            self.engine.crawl(request)
+        yield requests[-1]
+
+
+@pytest.mark.parametrize(
+    ("unreachable", "jobdir"),
+    [
+        pytest.param({}, False, id="disallowed, in memory"),
+        pytest.param({}, True, id="disallowed, JOBDIR"),
+        pytest.param({"REP_UNREACHABLE": "wait", "REP_MAX_WAIT": 1}, False, id="overdue"),
+    ],
+)
+@pytest.mark.parametrize("queue", QUEUES)
+async def test_requests_that_are_dropped_do_not_delay_pages(
+    web: Web, crawl: Crawl, tmp_path: Path, queue: str, jobdir: bool, unreachable: dict[str, Any]
+) -> None:
+    """Scrapy's queues return those of the unreachable sites first: as the latest ones, or because
+    the sites have no download in progress."""
+    live = web.site(Page(PRIVATE), {"*": Page(delay=0.02)})
+    down = answer_when(lambda: bool(live.page_paths), Page(status=503))
+    dead = [web.site(down, host=f"127.0.0.{number}") for number in range(11, 21)]
+    settings = {
+        "SCHEDULER_PRIORITY_QUEUE": queue,
+        "JOBDIR": str(tmp_path) if jobdir else None,
+        "CONCURRENT_REQUESTS": 2,
+        "REP_STORE": None,
+        **unreachable,
+    }
+    paths = numbers(50)  # more than needed: there is always a next one
+    asked = [*live.urls(*paths), *(site.url(path) for path in paths[:20] for site in dead)]
+    outcome = await crawl(asked, settings, spider=AtOnce, most=25)
+    assert len(outcome.responses) >= 25
+    assert 0 < len(outcome.failures) < 100, "most of them are left"
+    assert left_over(outcome.crawler) == []
+    if jobdir:
+        again = await crawl([], settings)
+        assert live.page_paths == sorted(paths), "no request is lost"
+        assert len(outcome.failures) + len(again.failures) == 200
+
+
+class Replacer:
+    """Replaces each request for a robots.txt once, as middlewares do that set a proxy."""
+
+    def process_request(self, request: Request) -> Request | None:
+        if not request.meta.get("is_robotstxt_request") or "replaced" in request.meta:
+            return None
+        return request.replace(meta={**request.meta, "replaced": True})
+
+
+@pytest.mark.parametrize("position", [50, 950])
+async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_counted(
+    web: Web, crawl: Crawl, position: int
+) -> None:
+    site = web.site(PRIVATE)
+    outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
+    assert site.paths == ["/robots.txt", "/a"]
+    assert left_over(outcome.crawler) == []

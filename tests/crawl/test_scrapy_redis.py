@@ -5,94 +5,81 @@ The tests check what the sites received. No worker waits for a time that a test 
 
 from __future__ import annotations
 
-import asyncio
-import json
 import signal
+import sys
 import threading
+import time
+import warnings
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 
 pytest.importorskip("scrapy_redis")
 
-from asyncio import StreamReader, StreamWriter
 from pathlib import Path
 
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.crawler import CrawlerProcess
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import HtmlResponse, Response
 
+from scrapy_rep.frontier import redis_queue
+from testing.faults import answer_when, silence
 from testing.redis_server import RedisCluster, RedisServer, wait_until
-from testing.web import Page, Received, Web, between, gaps
+from testing.web import Page, Web, between, gaps
 from tests.test_workers import TIMEOUT, workers
 
-from .conftest import Caller, Crawl, needs_connections, our_warnings
+from .conftest import PRIVATE, SETTINGS, Crawl, Visitor, needs_connections, numbers
 
 # scrapy-redis passes arguments that are deprecated in Scrapy.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 
 QUEUE = "scrapy_rep.frontier.redis_queue.RedisQueue"
-PRIVATE = "User-agent: *\nDisallow: /private\n"
 DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
 LEASE = 3
 """Seconds that a lease lasts in these tests."""
+WORKER = "tests.crawl.test_scrapy_redis"
 
 
-def settings(server: RedisServer) -> dict[str, Any]:
+def settings(redis_url: str) -> dict[str, Any]:
     return {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
         "SCHEDULER_QUEUE_CLASS": QUEUE,
-        "SCHEDULER_PERSIST": True,
-        "REDIS_URL": server.url,
+        "SCHEDULER_PERSIST": True,  # the first worker that ends does not clear the queue
+        "REDIS_URL": redis_url,
     }
 
 
 def arguments(server: RedisServer, **others: object) -> list[str]:
     """The arguments of a worker, but for its URLs."""
-    values = {"SCHEDULER_QUEUE_CLASS": QUEUE, "LEASE": LEASE, "LONGEST_IDLE": 0, **others}
+    values = {"LEASE": LEASE, "LONGEST_IDLE": 0, **others}
     return [server.url, *(f"{name}={value}" for name, value in values.items())]
 
 
-class Held:
-    """A page that is answered only when the test releases it."""
-
-    def __init__(self) -> None:
-        self.is_asked = threading.Event()
-        self.is_released = threading.Event()
-
-    async def __call__(self, _: Received, __: StreamReader, writer: StreamWriter) -> None:
-        self.is_asked.set()
-        while not self.is_released.is_set():  # noqa: ASYNC110 - of another thread
-            await asyncio.sleep(0.02)
-        writer.write(Page(headers={"Connection": "close"}).octets())
-        await writer.drain()
-
-
-def test_a_worker_that_is_killed_and_one_that_is_stopped_are_replaced(
-    web: Web, redis_server: RedisServer
-) -> None:
+def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisServer) -> None:
     """Both have a page in progress then. Only that of the killed worker is lost."""
-    pages = [f"/{number}" for number in range(5)]
-    held = [Held(), Held()]
-    killed, stopped = (
-        web.site(PACED, {"/0": page}, host=f"127.0.3.{number}")
-        for number, page in enumerate(held, 1)
-    )
+    pages = numbers(5)
+    released = threading.Event()
+    killed = web.site(PACED, {"/0": silence}, host="127.0.3.1")
+    stopped = web.site(PACED, {"/0": answer_when(released.is_set, Page())}, host="127.0.3.2")
     free = web.site(PRIVATE, host="127.0.3.3")
     one = arguments(redis_server, CONCURRENT_REQUESTS=1, DOWNLOAD_TIMEOUT=600)
-    with workers([*one, *killed.urls(*pages, "/private")], module="tests.queue_worker") as (first,):
-        assert held[0].is_asked.wait(TIMEOUT)
+    with workers([*one, *killed.urls(*pages, "/private")], module=WORKER) as (first,):
+        wait_until(lambda: killed.page_paths, "the first worker", TIMEOUT)
         urls = stopped.urls(*pages, "/private")
-        with workers([*one, *urls], module="tests.queue_worker") as (second,):
-            assert held[1].is_asked.wait(TIMEOUT)
+        with workers([*one, *urls], module=WORKER) as (second,):
+            wait_until(lambda: stopped.page_paths, "the second worker", TIMEOUT)
             urls = free.urls(*pages, "/private")
-            with workers([*one, *urls], module="tests.queue_worker") as (third,):
+            with workers([*one, *urls], module=WORKER) as (third,):
                 wait_until(lambda: free.received, "the third worker")
                 first.kill()
                 second.send_signal(signal.SIGSTOP)
                 assert pages_of(third) == 5 + 4 + 4
             second.send_signal(signal.SIGCONT)
-            held[1].is_released.set()
+            released.set()
             assert pages_of(second) == 1
     assert killed.page_paths == stopped.page_paths == free.page_paths == pages
     assert min(gaps(killed)) > DELAY - 0.001
@@ -109,7 +96,7 @@ def pages_of(process: Any) -> int:
     assert process.returncode == 0, errors
     assert "WARNING" not in errors
     assert "ERROR" not in errors
-    return int(json.loads(output)["pages"])
+    return int(output)
 
 
 def test_three_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> None:
@@ -122,38 +109,35 @@ def test_three_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> No
     other = web.site(PACED, {"/": links("/", "/1", "/2")}, host="127.0.3.30")  # of the same host
     asked = arguments(redis_server, LEASE=30, LONGEST_IDLE=3)
     asked += [site.url("/") for site in (*sites, paced, other)]
-    with workers(*[asked] * 3, module="tests.queue_worker") as running:
+    with workers(*[asked] * 3, module=WORKER) as running:
         done = [pages_of(process) for process in running]
     assert sum(done) == 19 * 3 + 7 + 3
     assert all(site.page_paths == ["/", "/a", "/b"] for site in sites)
     assert paced.page_paths == ["/", *numbered]
     assert other.page_paths == ["/", "/1", "/2"]
     assert [site.robots_fetches for site in (*sites, paced, other)] == [1] * 21
-    pages = [
-        each.at for site in (paced, other) for each in site.received if each.path != "/robots.txt"
-    ]
-    assert min(between(pages)) > DELAY - 0.001
+    received = [*paced.received, *other.received]
+    assert min(between(each.at for each in received if each.path != "/robots.txt")) > DELAY - 0.001
     with redis_server.client as client:
-        assert client.zcard("{queue_worker:requests}:queues") == 0
+        assert client.zcard("{visitor:requests}:queues") == 0
 
 
 async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
-    web: Web, crawl: Crawl, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
     paced = web.site(PACED)
     late = web.site(Page(PRIVATE, delay=1), host="127.0.0.2")
-    numbers = [f"/{number}" for number in range(8)]
-    asked = [Request(url) for site in (paced, late) for url in site.urls(*numbers, "/private")]
+    paths = numbers(8)
+    asked = [Request(url) for site in (paced, late) for url in site.urls(*paths, "/private")]
     for _ in range(3):
-        await crawl(asked, {**settings(redis_server), "CLOSESPIDER_PAGECOUNT": 3})
+        await crawl(asked, {**settings(redis_server.url), "CLOSESPIDER_PAGECOUNT": 3})
         assert len(paced.page_paths) + len(late.page_paths) < 16
         asked = asked[:3]  # which are known
-    outcome = await crawl([], settings(redis_server))
-    assert paced.page_paths == late.page_paths == numbers
+    outcome = await crawl([], settings(redis_server.url))
+    assert paced.page_paths == late.page_paths == paths
     assert min(gaps(paced)) > DELAY - 0.001
     assert outcome.stats["finish_reason"] == "finished"
-    assert our_warnings(caplog) == []
-    assert "does not use the priority queue" not in caplog.text
+    assert outcome.warnings == []
     assert len(redis_server.client.keys("*requests}:queue:*")) == 0
 
 
@@ -166,33 +150,21 @@ async def test_sites_that_do_not_answer_do_not_delay_others(
     asked = [Request(url) for site in silent for url in site.urls("/1", "/2")]
     asked += [Request(url) for url in live.urls("/1", "/2", "/private", "/3")]
     stop = {"CONCURRENT_REQUESTS": 8, "CLOSESPIDER_PAGECOUNT": 3, "CLOSESPIDER_TIMEOUT": 120}
-    outcome = await crawl(asked, {**settings(redis_server), **stop})
+    outcome = await crawl(asked, {**settings(redis_server.url), **stop})
     assert outcome.stats["finish_reason"] == "closespider_pagecount"
     assert live.page_paths == ["/1", "/2", "/3"]
     assert not any(site.page_paths for site in silent)
 
 
-async def test_requests_of_the_engine_keep_the_delay_of_leased_hosts(
-    web: Web, crawl: Crawl, redis_server: RedisServer
-) -> None:
-    site = web.site(PACED)
-    asked = [Request(url) for url in site.urls("/1", "/2", "/3")]
-    await crawl(asked, settings(redis_server), spider=Caller)
-    assert site.page_paths == ["/1", "/2", "/3"]
-    assert min(gaps(site)) > DELAY - 0.001
-
-
 @pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
-async def test_the_keys_of_a_crawl_are_in_one_slot_of_a_cluster(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     sites = [web.site(PRIVATE, host=f"127.0.3.{number}") for number in range(1, 5)]
     paced = web.site(PACED)
     asked = [Request(url) for site in (*sites, paced) for url in site.urls("/1", "/2", "/private")]
     cluster = RedisCluster(tmp_path)
     try:
         values = {
-            **settings(cluster.nodes[0]),
+            **settings(cluster.nodes[0].url),
             "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
             "SCHEDULER_PERSIST": False,
         }
@@ -202,3 +174,60 @@ async def test_the_keys_of_a_crawl_are_in_one_slot_of_a_cluster(
         cluster.close()
     assert all(site.page_paths == ["/1", "/2"] for site in (*sites, paced))
     assert min(gaps(paced)) > DELAY - 0.001
+
+
+# Worker processes
+
+
+class QueueWorker(Visitor):
+    """All workers yield the same URLs. The duplicate filter gives each URL to one of them."""
+
+    pages = 0
+    last_page = 0.0
+
+    async def start(self) -> AsyncIterator[Request]:
+        self.crawler.signals.connect(self.idle, signals.spider_idle)
+        self.last_page = time.monotonic()
+        async for request in super().start():
+            yield request.replace(callback=self.parse, errback=None)
+
+    def parse(self, response: Response, **_: Any) -> Iterator[Request]:
+        self.pages += 1
+        self.last_page = time.monotonic()
+        if isinstance(response, HtmlResponse):
+            yield from response.follow_all(css="a", callback=self.parse)
+
+    def idle(self) -> None:
+        # Another worker may still find pages.
+        if time.monotonic() - self.last_page < self.settings.getfloat("LONGEST_IDLE"):
+            raise DontCloseSpider
+
+    def closed(self, reason: str) -> None:
+        sys.stdout.write(str(self.pages))
+
+
+def main(redis_url: str, *arguments: str) -> None:
+    """Share a queue with others: the arguments are URLs, and settings, LEASE or LONGEST_IDLE.
+
+    The queue and the duplicate filter are those of scrapy-redis. The worker follows links. At its
+    end it prints how many pages it has fetched.
+    """
+    # scrapy-redis passes arguments that are deprecated in Scrapy.
+    warnings.filterwarnings("ignore", module="scrapy_redis")
+    values = {
+        **SETTINGS,
+        **settings(redis_url),
+        "REP_STORE": redis_url,
+        "CONCURRENT_REQUESTS": 4,  # few, so that each worker gets a part of the queue
+        "LOG_LEVEL": "WARNING",
+        **dict(each.split("=") for each in arguments if "://" not in each),
+    }
+    vars(redis_queue)["LEASE"] = float(values["LEASE"])
+    process = CrawlerProcess(values)
+    urls = [each for each in arguments if "://" in each]
+    process.crawl(QueueWorker, requests=[Request(url) for url in urls])
+    process.start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

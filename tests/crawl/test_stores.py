@@ -1,12 +1,14 @@
-"""Crawls that use a store, one after another or together.
+"""Crawls that use a store, one after another or together, and stores with faults.
 
 The tests check what the servers received.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,9 @@ from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.frontier import Address, Place
 from scrapy_rep.origin import Origin
+from scrapy_rep.stores import ThreadedStore
+from scrapy_rep.stores.entry import DICTIONARY, VERSION
+from scrapy_rep.stores.registry import open_for_tool
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
@@ -39,6 +44,7 @@ from .test_middleware import Listener
 PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")
 DAY = 86_400
+NOW = time.time()
 
 
 @pytest.fixture(params=["sqlite", "redis", "memory"])
@@ -49,6 +55,9 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     if request.param == "memory":
         return {"REP_STORE": f"memory://{uuid4()}"}
     return {"REP_STORE": request.getfixturevalue("redis_server").url}
+
+
+on_disk = pytest.mark.parametrize("kept", ["sqlite", "redis"], indirect=True)
 
 
 @pytest.fixture
@@ -71,9 +80,7 @@ def verdict(outcome: Outcome, url: str) -> Verdict:
 # One crawl after another
 
 
-async def test_a_second_crawl_uses_fresh_policies(
-    web: Web, crawl: Crawl, kept: dict[str, Any]
-) -> None:
+async def test_a_second_crawl_uses_policies(web: Web, crawl: Crawl, kept: dict[str, Any]) -> None:
     sites = [web.site(PRIVATE), web.site(), web.site(Page(b"", 403)), web.site(b"\xef\xbb\xbf")]
     urls = [url for site in sites for url in site.urls(*PATHS)]
     first = await crawl(urls, kept)
@@ -128,10 +135,6 @@ LATER_CRAWLS: dict[str, list[Step]] = {
         Step(0, 1, True, Page(b"", 403)),
         Step(1, 1, False, settings={"REP_DISALLOW_STATUSES": [403]}),
     ],
-    "a status that is unreachable now": [
-        Step(0, 1, True, Page(b"", 403)),
-        Step(1, 2, False, settings={"REP_UNREACHABLE_STATUSES": [403]}),
-    ],
     "a status that is unavailable now": [
         Step(0, 1, False, DOWN),
         Step(1, 2, True, settings={"REP_5XX_AS_404": ["127.0.0.1"]}),
@@ -164,28 +167,24 @@ async def test_later_crawls(
         assert [each.headers.get("if-none-match") for each in sent] == [None, '"1"']
 
 
-async def test_with_a_jobdir_a_resumed_crawl_uses_its_policies(
-    web: Web, crawl: Crawl, tmp_path: Path
+@pytest.mark.parametrize(
+    ("setting", "value", "seconds"),
+    [("JOBDIR", "{}", 1000), pytest.param("REP_STORE", "sqlite:///{}/a", 2000, id="shared")],
+)
+async def test_s_maxage_is_for_stores_that_crawls_share(
+    web: Web, crawl: Crawl, tmp_path: Path, setting: str, value: str, seconds: float
 ) -> None:
+    """A resumed crawl uses its own policies."""
     site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
-    settings = {"JOBDIR": str(tmp_path)}
+    settings = {setting: value.format(tmp_path)}
     await crawl(site.urls("/"), settings)
     outcome = await crawl(site.urls("/private/1", "/b"), settings)
     assert site.paths == ["/robots.txt", "/", "/b"]
     (origin,) = outcome.middleware.origins.values()
-    assert origin.expires_at - origin.fetched_at == pytest.approx(1000, abs=1)
+    assert origin.expires_at - origin.fetched_at == pytest.approx(seconds, abs=1)
 
 
-async def test_s_maxage_applies_with_a_shared_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
-    site = web.site(text(PRIVATE, Cache_Control="max-age=1000, s-maxage=2000"))
-    outcome = await crawl(site.urls("/"), {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"})
-    (origin,) = outcome.middleware.origins.values()
-    assert origin.expires_at - origin.fetched_at == pytest.approx(2000, abs=1)
-
-
-async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_without_obey_there_is_no_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(PRIVATE)
     await crawl(site.urls("/"), {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": False})
     assert not any(name.startswith("robots") for name in os.listdir(tmp_path))
@@ -201,13 +200,6 @@ async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(
         outcome = await crawl(site.urls("/"), kept, spider=Listener)
         heard = outcome.crawler.spider.heard  # type: ignore[union-attr]
         assert [request.url for _, request in heard] == site.urls("/")
-
-
-async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> None:
-    site = web.site(Page(PRIVATE, delay=0.3))
-    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
-    assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
 
 
 # Invalid settings
@@ -255,9 +247,9 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
 # The pace of a site, among several crawlers
 
 
-async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) -> None:
-    """It is that of the host, whatever the download slots are."""
-    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 1\n")
+async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[str, Any]) -> None:
+    """The pace is that of the host, whatever the download slots are."""
+    site = web.site(Page("User-agent: *\nDisallow:\nCrawl-delay: 1\n", delay=0.3))
     quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     asked = [
@@ -292,6 +284,99 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     assert seen == [(None, Place.FETCHING)]
     assert site.page_paths == ["/1", "/2"]
     assert site.robots_fetches == 1
+
+
+# Claims
+
+
+@pytest.fixture
+def other(kept: dict[str, Any]) -> Iterator[ThreadedStore]:
+    """The same store, opened by another crawler."""
+    store = open_for_tool(kept["REP_STORE"], must_exist=False)
+    yield store
+    store.disconnect()
+    store._threads.shutdown()
+
+
+@on_disk
+async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
+    web: Web,
+    crawl: Crawl,
+    kept: dict[str, Any],
+    other: ThreadedStore,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("scrapy_rep.crawl.policy_store.WAIT_MARGIN", 0.1)
+    site = web.site(PRIVATE)
+    assert (await other.claim(site.root, 3600))[0]
+    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 2, "REP_MAX_DELAY": 0.1})
+    assert site.paths == ["/robots.txt", "/"]
+    assert outcome.stats["robotstxt/store/wait_timeout_count"] == 1
+    assert outcome.stats["robotstxt/store/wait_count"] < 30
+    entry = await other.get(site.root)
+    assert entry is not None
+    assert entry.body == PRIVATE.encode()
+
+
+@on_disk
+async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict[str, Any]) -> None:
+    """The claim outlasts the fetch, so that the other crawler gets its result."""
+    site = web.site(Page(PRIVATE, delay=30))
+    crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
+    assert site.paths == ["/robots.txt"]
+
+
+# Invalid entries
+
+
+def octets(**fields: object) -> bytes:
+    """Return an entry that disallows everything, with these fields in its head."""
+    head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
+    deflate = zlib.compressobj(zdict=DICTIONARY)
+    content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n"
+    return VERSION + deflate.compress(content) + deflate.flush()
+
+
+INJECTED = {"url": "https://a.example/robots.txt", "etag": '"1"\r\nX-Injected: 1'}
+
+
+@on_disk
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
+        pytest.param(octets(fetched_at=NOW + 400 * DAY, expires_at=NOW + 401 * DAY), id="future"),
+        pytest.param(  # REP_CACHE_MAX of this crawl is a day
+            octets(fetched_at=NOW - 2 * DAY, refresh_at=NOW + 28 * DAY, expires_at=NOW + 28 * DAY),
+            id="fresh for a month",
+        ),
+        pytest.param(octets(copy=INJECTED), id="a header in a header"),
+        pytest.param(
+            VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"
+        ),
+    ],
+)
+async def test_an_invalid_entry_is_ignored_and_replaced(
+    web: Web,
+    crawl: Crawl,
+    kept: dict[str, Any],
+    other: Any,
+    entry: bytes,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = web.site(PRIVATE)
+    with monkeypatch.context() as patch:
+        for module in ("redis", "sqlite"):
+            patch.setattr(f"scrapy_rep.stores.{module}.encode", lambda _: entry)
+        await other.put(site.root, None)
+    for _ in range(2):
+        outcome = await crawl(site.urls(*PATHS), kept)
+        assert set(outcome.responses) == {site.url("/")}
+    assert site.paths == ["/robots.txt", "/", "/"]
+    assert "x-injected" not in site.received[0].headers
+    assert our_warnings(caplog) == []
 
 
 # Redis fails and works again

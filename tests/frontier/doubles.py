@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Coroutine
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 from types import SimpleNamespace
 from typing import Any
@@ -14,18 +12,12 @@ from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
+from twisted.internet import task
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.clock import Clock, sleep
-from scrapy_rep.frontier.frontier import (
-    READY,
-    Address,
-    Condition,
-    Frontier,
-    FrontierOwner,
-    Kind,
-    Place,
-)
+from scrapy_rep.frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.settings import read_settings
@@ -34,52 +26,37 @@ from testing.counters import left_in_frontier
 UNKNOWN = Condition(Place.UNKNOWN)
 
 
-class Call:
-    """A call that a fake clock makes later."""
-
-    def __init__(self, call: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        self.call = call
-        self.arguments = arguments
-        self.is_pending = True
-
-    def cancel(self) -> None:
-        assert self.is_pending, "a call is canceled once, before it is made"
-        self.is_pending = False
-
-
 class FakeClock(Clock):
-    """A clock whose time passes only in :meth:`advance`."""
+    """A clock whose time passes only in :meth:`advance` and :meth:`run`."""
 
     def __init__(self) -> None:
-        self.now = 1000.0
-        self._calls: list[tuple[float, int, Call]] = []
-        self._numbers = count()
+        self._calls = task.Clock()
+        self._calls.rightNow = 1000.0
+
+    @property
+    def now(self) -> float:
+        return self._calls.seconds()
 
     def time(self) -> float:
         return self.now
 
-    def monotonic(self) -> float:
-        return self.now
+    monotonic = time
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Any:
-        later = Call(call, arguments)
-        heappush(self._calls, (self.now + seconds, next(self._numbers), later))
-        return later
+        return self._calls.callLater(seconds, call, *arguments)
 
     @property
     def pending(self) -> list[float]:
-        """The seconds until each call that is to be made."""
-        return sorted(at - self.now for at, _, call in self._calls if call.is_pending)
+        """The times of the calls that are to be made."""
+        calls: list[Any] = [*self._calls.getDelayedCalls()]
+        return sorted(call.getTime() for call in calls)
 
     def _step(self, until: float) -> bool:
-        """Make the next call, if it is due. Return whether there was one."""
-        if not self._calls or self._calls[0][0] > until:
+        """Make the next calls, if they are due. Return whether there were some."""
+        if not self.pending or self.pending[0] > until:
             return False
-        at, _, later = heappop(self._calls)
-        self.now = max(self.now, at)
-        if later.is_pending:
-            later.is_pending = False
-            later.call(*later.arguments)
+        self._calls.rightNow = max(self.now, self.pending[0])
+        self._calls.advance(0)
         return True
 
     def advance(self, seconds: float) -> None:
@@ -87,7 +64,7 @@ class FakeClock(Clock):
         until = self.now + seconds
         while self._step(until):
             pass
-        self.now = until
+        self._calls.rightNow = until
 
     async def run(self, seconds: float = 0) -> None:
         """Let time pass, and coroutines run as far as they can after each call."""
@@ -95,7 +72,7 @@ class FakeClock(Clock):
         await settle()
         while self._step(until):
             await settle()
-        self.now = until
+        self._calls.rightNow = until
 
 
 BEGUN: list[Deferred[Any]] = []
@@ -128,8 +105,8 @@ class FakeEngine:
         return len(self.active - self.excluded)
 
     @property
-    def extra(self) -> int:
-        return len(self.excluded)
+    def extra(self) -> set[Request]:
+        return self.excluded
 
     def is_active(self, request: Request) -> bool:
         return request in self.active
@@ -156,7 +133,6 @@ class FakePolicies:
         self.pages: list[str] = []
         """The URLs of the pages for which they were fetched."""
         self.expired: set[str] = set()
-        self.delays: dict[str, float] = {}
         self.free = 10**6
         """How many more fetches may begin."""
         self.recent = 0
@@ -192,7 +168,7 @@ class FakePolicies:
         return self.recent
 
     def delay(self, address: Address) -> float:
-        return self.delays.get(address.origin or "", 0)
+        return 0
 
 
 class FakeCrawl:
@@ -212,7 +188,7 @@ class FakeCrawl:
         self.frontier = Frontier(
             self.crawler, read_settings(self.crawler), engine, self.clock, self.policies, log
         )
-        owner = FrontierOwner()
+        owner = module.FrontierOwner()
         owner.frontier = self.frontier
         middleware = SimpleNamespace(middlewares=[owner])
         scrapy_engine: Any = SimpleNamespace(downloader=SimpleNamespace(middleware=middleware))
@@ -232,6 +208,16 @@ class FakeCrawl:
             self.engine.active.add(request)
         return request
 
+    def take(self) -> Request:
+        """Remove a request. There is one that may start."""
+        request = self.pop()
+        assert request is not None
+        return request
+
+    def stat(self, name: str) -> Any:
+        assert self.crawler.stats is not None
+        return self.crawler.stats.get_value(f"robotstxt/{name}")
+
     def pop_url(self) -> str | None:
         request = self.pop()
         return None if request is None else request.url
@@ -240,16 +226,10 @@ class FakeCrawl:
         """Remove all requests that may start. Return their URLs."""
         return [request.url for request in iter(self.pop, None)]
 
-    def end(self, request: Request | None, *, sent: bool = True) -> None:
+    def end(self, request: Request, *, sent: bool = True) -> None:
         """End a request."""
-        assert request is not None
         self.engine.active.discard(request)
         self.frontier.finish(request, sent=sent)
-
-    def try_start(self, request: Request) -> bool:
-        """Let a request arrive in the downloader. Return whether it starts at once."""
-        self.engine.active.add(request)
-        return self.frontier.try_start(request)
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""

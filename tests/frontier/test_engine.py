@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,64 +25,45 @@ def test_every_private_attribute_that_is_used_is_one_of_few_on_a_list() -> None:
     assert private <= {part for path in ATTRIBUTES for part in path.split(".")}
 
 
-class Downloader:
-    """What is used of Scrapy's downloader."""
-
-    def __init__(self, total_concurrency: Any = 16) -> None:
-        self.active: set[Request] = set()
-        self.slots: dict[str, Any] = {}
-        self.total_concurrency = total_concurrency
-        self.processed: list[Any] = []
-        self._process_queue = self.processed.append
-
-
 class Fake:
     """An engine of Scrapy, which may lack an attribute, and ours."""
 
-    def __init__(self, without: str = "", *, total_concurrency: Any = 16) -> None:
+    def __init__(self, without: str = "") -> None:
         self.steps = 0
-        self.downloader = Downloader(total_concurrency)
-        self.slot: Any = SimpleNamespace(
-            nextcall=SimpleNamespace(schedule=self._step), closing=None
+        self.downloader: Any = SimpleNamespace(
+            active=set(), slots={}, total_concurrency=16, _process_queue=lambda _: None
         )
+        self.slot: Any = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
         crawler: Any = SimpleNamespace(
             engine=SimpleNamespace(_slot=self.slot, downloader=self.downloader),
             spider=Spider("test"),
         )
         if without.startswith("engine"):
-            *names, last = without.split(".")
-            owner = crawler
-            for name in names:
-                owner = getattr(owner, name)
-            delattr(owner, last)
+            owner, _, last = without.rpartition(".")
+            delattr(attrgetter(owner)(crawler), last)
         self.crawler, self.engine = crawler, Engine(crawler)
 
-    def _step(self) -> None:
+    def step(self) -> None:
         self.steps += 1
-
-    def warnings(self, caplog: pytest.LogCaptureFixture) -> list[str]:
-        """Open the engine, and return what it warns about."""
-        caplog.clear()
-        self.engine.open()
-        return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
 
 
 def requests(number: int) -> list[Request]:
     return [Request(f"http://a.example/{each}") for each in range(number)]
 
 
-def test_nothing_is_missing(caplog: pytest.LogCaptureFixture) -> None:
-    assert Fake().warnings(caplog) == []
-
-
-@pytest.mark.parametrize("path", ATTRIBUTES)
+@pytest.mark.parametrize("path", ["", *ATTRIBUTES])
 def test_one_warning_says_what_is_missing_and_what_happens_then(
     path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake(path)
     if path == "queue._start_queues":
         monkeypatch.setattr(module, "ScrapyPriorityQueue", lambda *_: None)
-    (warning,) = fake.warnings(caplog)
+    fake.engine.open()
+    warnings = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+    if not path:
+        assert warnings == []
+        return
+    (warning,) = warnings
     assert f"Missing: {path} ({ATTRIBUTES[path]})." in warning
     engine, (request,) = fake.engine, requests(1)
     engine.wake()
@@ -91,7 +73,6 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert engine.is_active(request) is (path == "engine.downloader.active")
     assert not engine.is_held(request)
     assert engine.take_held(request) is None
-    assert not engine.has_only("any")
     queue: Any = SimpleNamespace()
     assert start_queues(queue) == {}
     assert engine.downloads == 0
@@ -106,26 +87,17 @@ def fake() -> Fake:
 
 
 def test_excluded_requests_occupy_no_slot(fake: Fake) -> None:
+    """A crawl may change its own limit meanwhile."""
     first, second, third = requests(3)
     fake.downloader.active = {first, second, third}
     assert fake.engine.exclude(first)
     assert not fake.engine.exclude(first)
-    fake.engine.exclude(second)
-    assert fake.downloader.total_concurrency == 18
-    assert fake.engine.downloads == 1
-    for request in (first, first, second, third):
-        fake.engine.include(request)
-    assert fake.downloader.total_concurrency == 16
-
-
-def test_a_crawl_may_change_its_own_limit(fake: Fake) -> None:
-    first, second, third = requests(3)
-    fake.engine.exclude(first)
     fake.downloader.total_concurrency = 3
     fake.engine.exclude(second)
     assert fake.downloader.total_concurrency == 5
-    fake.engine.include(first)
-    fake.engine.include(second)
+    assert fake.engine.downloads == 1
+    for request in (first, first, second, third):
+        fake.engine.include(request)
     assert fake.downloader.total_concurrency == 3
     fake.downloader.total_concurrency = 0  # no limit
     fake.engine.exclude(third)

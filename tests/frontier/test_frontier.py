@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
+from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
-from .doubles import FakeCrawl, begin, settle
+from .doubles import FakeClock, FakeCrawl, FakeEngine, begin, settle
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -36,12 +38,7 @@ def crawl_of(*origins: str, number: int = 3, **settings: Any) -> FakeCrawl:
 
 @pytest.mark.parametrize(
     ("place", "is_given"),
-    [
-        pytest.param(Place.READY, True, id="ready"),
-        pytest.param(Place.DROPS, True, id="drops"),
-        pytest.param(Place.FETCHING, False, id="fetching"),
-        pytest.param(Place.WAITING, False, id="waiting"),
-    ],
+    [(Place.READY, True), (Place.DROPS, True), (Place.FETCHING, False), (Place.WAITING, False)],
 )
 def test_the_policy_says_where_a_queue_is(place: Place, is_given: bool) -> None:
     crawl = FakeCrawl()
@@ -73,7 +70,7 @@ def test_an_unknown_robots_txt_is_fetched_when_the_engine_asks_for_work() -> Non
 
 def test_the_host_with_the_fewest_requests_in_progress_comes_first() -> None:
     crawl = crawl_of(A, B)
-    first, second = crawl.pop(), crawl.pop()
+    first, second = crawl.take(), crawl.take()
     assert crawl.pop_url() == f"{A}/1"
     crawl.end(first)  # one of A is in progress, and one of B
     crawl.end(second)
@@ -82,7 +79,7 @@ def test_the_host_with_the_fewest_requests_in_progress_comes_first() -> None:
 
 def test_a_host_has_no_more_requests_in_progress_than_the_setting_says() -> None:
     crawl = crawl_of(A, number=5, CONCURRENT_REQUESTS_PER_DOMAIN=2)
-    first, second = crawl.pop(), crawl.pop()
+    first, second = crawl.take(), crawl.take()
     assert crawl.pop() is None
     assert crawl.places() == {A: Place.WAITING}
     crawl.end(first)
@@ -115,7 +112,7 @@ def test_one_request_is_dropped_for_many_pages() -> None:
 
 def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
     crawl = crawl_of(A, number=1)
-    page = crawl.pop()
+    page = crawl.take()
     crawl.set(B, Place.DROPS)
     crawl.push(*pages(B, 2 * MAX_DROPS))
     assert len(crawl.pop_all()) == 1
@@ -176,7 +173,7 @@ def test_a_request_that_cannot_be_read_does_not_prevent_the_fetch(
 def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5)
-    first = crawl.pop()
+    first = crawl.take()
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(60)
     assert crawl.pop() is None, "the first one is in progress"
@@ -189,27 +186,17 @@ def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
     assert crawl.pop_url() == f"{A}/1"
 
 
-def test_the_known_delay_of_an_origin_applies_when_its_host_is_new() -> None:
-    crawl = FakeCrawl()
-    crawl.policies.delays[A] = 5
-    crawl.set_ready(A)
-    crawl.push(f"{A}/1")
-    crawl.push(f"{A}/2")
-    assert crawl.pop_url() == f"{A}/1"
-    assert crawl.pop() is None
-
-
 def test_alarms_do_not_pile_up() -> None:
     crawl = crawl_of(A, number=50)
     crawl.set(SECURE, Place.WAITING, 30_000)
     crawl.push(f"{SECURE}/1")
     crawl.frontier.set_delay("a.example", A, 5)
     for _ in range(50):
-        crawl.end(crawl.pop())
+        crawl.end(crawl.take())
         assert len(crawl.clock.pending) == 1, "one for the host, at the earlier time"
         crawl.clock.advance(5)
     crawl.set_ready(SECURE)
-    crawl.end(crawl.pop())
+    crawl.end(crawl.take())
     assert crawl.left_over() == {}
 
 
@@ -219,8 +206,8 @@ def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> 
     crawl.push(*pages(A, 2))
     for slot in ("one", "other"):
         crawl.push(*(f"{A}/{slot}/{number}" for number in range(2)), download_slot=slot)
-    first = [crawl.pop() for _ in range(3)]
-    assert sorted(each.url for each in first if each) == [f"{A}/0", f"{A}/one/0", f"{A}/other/0"]
+    first = [crawl.take() for _ in range(3)]
+    assert sorted(each.url for each in first) == [f"{A}/0", f"{A}/one/0", f"{A}/other/0"]
     assert crawl.pop() is None
     crawl.end(first[1])
     assert crawl.pop_url() == f"{A}/one/1"
@@ -237,33 +224,14 @@ def test_waits_are_counted_once_for_each_queue() -> None:
     crawl.clock.advance(3)
     crawl.frontier.set_delay("a.example", A, 5)
     crawl.set_ready(A)
-    crawl.end(crawl.pop())
+    crawl.end(crawl.take())
     crawl.clock.advance(5)
-    crawl.end(crawl.pop())
+    crawl.end(crawl.take())
     assert crawl.waits == [(A, "robots_txt", 3), (A, "pace", 5)]
-    assert crawl.crawler.stats is not None
-    assert crawl.crawler.stats.get_value("robotstxt/wait_seconds/pace") == 5
-    assert crawl.crawler.stats.get_value("robotstxt/wait_count/robots_txt") == 1
+    assert (crawl.stat("wait_seconds/pace"), crawl.stat("wait_count/robots_txt")) == (5, 1)
 
 
 # Hosts that ask for fewer requests
-
-
-def held_crawl(*answers: float | None, number: int = 30, **settings: Any) -> FakeCrawl:
-    """Return a crawl whose first requests were answered so, one after the other."""
-    crawl = crawl_of(A, number=number, **settings)
-    for retry_after in answers:
-        request = crawl.pop()
-        assert request is not None
-        crawl.frontier.note_answer(request, 429, retry_after)
-        crawl.end(request)
-        if retry_after is not answers[-1]:
-            crawl.clock.advance(10_000)
-    return crawl
-
-
-def seconds_held(crawl: FakeCrawl) -> float:
-    return crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
 
 
 @pytest.mark.parametrize(
@@ -277,10 +245,13 @@ def seconds_held(crawl: FakeCrawl) -> float:
         ((30,) * 40 + (None,), 300),
     ],
 )
-def test_a_host_is_held_for_as_long_as_it_asks(
-    answers: tuple[float | None, ...], seconds: float
-) -> None:
-    crawl = held_crawl(*answers, number=50)
+def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> None:
+    crawl = crawl_of(A, number=50)
+    for retry_after in answers:
+        crawl.clock.advance(10_000)
+        request = crawl.take()
+        crawl.frontier.note_answer(request, 429, retry_after)
+        crawl.end(request)
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
     assert crawl.pop() is None
@@ -291,13 +262,12 @@ def test_a_host_is_held_for_as_long_as_it_asks(
 
 def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     crawl = crawl_of(A, number=30)
-    several = [request for _ in range(5) if (request := crawl.pop()) is not None]
+    several = [crawl.take() for _ in range(5)]
     for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
         crawl.frontier.note_answer(request, status, None)
         crawl.end(request)
-    assert seconds_held(crawl) == 1
-    assert crawl.crawler.stats is not None
-    assert crawl.crawler.stats.get_value("robotstxt/backoff_count") == 1
+    assert crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now) == 1
+    assert crawl.stat("backoff_count") == 1
 
 
 def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,30 +275,15 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
     now = crawl.clock.now
     state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
     crawl.frontier.hold_again(state)
-    assert seconds_held(crawl) == 20
+    assert crawl.frontier.hosts["a.example"].seconds_left(now) == 20
     assert state == {"a.example": now + 20, "c.example": now + 300}
     crawl.clock.advance(20)
-    request = crawl.pop()
-    assert request is not None
+    request = crawl.take()
     crawl.frontier.note_answer(request, 200, None)
     assert list(state) == ["c.example"]
     monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
     crawl.frontier.note_answer(request, 429, 5)
     assert list(state) == ["a.example"], "their number is bounded"
-
-
-# Hosts
-
-
-def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 0)
-    crawl = crawl_of(A, number=1)
-    crawl.frontier.set_delay("a.example", A, 5)
-    crawl.end(crawl.pop())
-    assert set(crawl.frontier.hosts) == {"a.example"}
-    crawl.clock.advance(6)
-    crawl.frontier.set_delay("b.example", B, 5)
-    assert "a.example" not in crawl.frontier.hosts
 
 
 # Requests that end without a signal
@@ -337,45 +292,25 @@ def test_no_host_is_forgotten_before_its_delay_is_over(monkeypatch: pytest.Monke
 def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
     crawl = crawl_of(A, B, CONCURRENT_REQUESTS_PER_DOMAIN=1)
     crawl.frontier.set_delay("a.example", A, 5)
-    dropped, kept = crawl.pop(), crawl.pop()
-    assert dropped is not None
+    dropped, kept = crawl.take(), crawl.take()
     crawl.engine.active.discard(dropped)
-    assert crawl.pop_url() == f"{A}/1", "it was not sent: no delay begins"
+    sent = crawl.take()
+    assert sent.url == f"{A}/1", "it was not sent: no delay begins"
     assert kept in crawl.frontier.in_progress
-
-
-def test_the_delay_begins_with_a_request_that_reached_its_slot() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5)
-    request = crawl.pop()
-    assert request is not None
-    request.meta["download_slot"] = "a.example"
-    crawl.engine.active.clear()
+    sent.meta["download_slot"] = "a.example"  # it has reached its slot
+    crawl.engine.active.discard(sent)
     assert crawl.pop() is None
     crawl.clock.advance(5)
-    assert crawl.pop_url() == f"{A}/1"
+    assert crawl.pop_url() == f"{A}/2"
 
 
 # Requests that wait in the downloader
 
 
-def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
-    crawl = crawl_of(A)
-    first, second = crawl.pop(), crawl.pop()
-    crawl.frontier.set_delay("a.example", A, 5)
-    assert first is not None
-    assert second is not None
-    assert not crawl.try_start(second)
-    assert crawl.try_start(first)
-    crawl.end(first)
-    crawl.clock.advance(5)
-    assert crawl.try_start(second)
-
-
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5)
-    last = crawl.pop()
+    last = crawl.take()
     caller, robots_txt, later = (Request(f"{A}/{path}") for path in ("b", "robots.txt", "a"))
     crawl.wait(caller, robots_txt, later)
     await settle()
@@ -391,23 +326,6 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
     assert crawl.engine.excluded == set()
-
-
-async def test_a_caller_waits_for_the_robots_txt_in_its_place_among_others() -> None:
-    crawl = FakeCrawl()
-    first, second, last = (Request(f"{A}/{number}") for number in range(3))
-    waits = crawl.wait(first, second)
-    await settle()
-    assert crawl.policies.fetched == [A], "at once, and once"
-    crawl.set(A, Place.WAITING, 5)
-    await crawl.clock.run(5)
-    assert crawl.frontier.in_progress == {}
-    assert not crawl.try_start(last), "others wait before it"
-    crawl.set_ready(A)
-    assert list(crawl.frontier.in_progress) == [first, second]
-    await crawl.clock.run()
-    assert [each.result for each in waits] == [True, True]
-    assert crawl.try_start(last)
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:
@@ -432,20 +350,6 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
     assert crawl.left_over() == {}
 
 
-async def test_a_wait_that_is_canceled_leaves_nothing() -> None:
-    crawl = crawl_of(A, number=1)
-    crawl.frontier.set_delay("a.example", A, 5)
-    first = crawl.pop()
-    (waiting,) = crawl.wait(Request(f"{A}/1"))
-    await settle()
-    waiting.addErrback(lambda _: None)
-    waiting.cancel()
-    await settle()
-    crawl.end(first)
-    await crawl.clock.run(5)
-    assert crawl.left_over() == {}
-
-
 async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     crawl = FakeCrawl()
     before = crawl.wait(Request(f"{A}/1"), Request(f"{B}/1"))
@@ -456,3 +360,30 @@ async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     await settle()
     assert [each.result for each in before + after] == [False] * 3
     assert crawl.left_over() == {}
+
+
+# How many robots.txt files are fetched at once
+
+
+async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
+    clock, engine, permits, ended = FakeClock(), FakeEngine(), list[Permit](), list[Permit]()
+    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
+
+    def expire(permit: Permit) -> None:
+        ended.append(permit)
+        limit.release(permit)
+
+    for _ in range(3):
+        permit = await limit.acquire()
+        permit.expire = partial(expire, permit)
+        permits.append(permit)
+    assert not limit.can_begin(), "none is old"
+    waiting = begin(limit.acquire())
+    await settle()
+    waiting.addErrback(lambda _: None)
+    waiting.cancel()
+    await settle()  # it leaves nothing
+    assert ended == []
+    clock.advance(OLD)
+    assert limit.can_begin()
+    assert ended == permits[:1]

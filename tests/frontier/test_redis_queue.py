@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import RedisError
@@ -12,9 +14,6 @@ from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.frontier.frontier import Place
 
 pytest.importorskip("scrapy_redis")
-
-
-from collections.abc import Callable, Iterator
 
 from scrapy_rep.frontier import redis_queue
 from scrapy_rep.frontier.redis_queue import RedisQueue
@@ -26,11 +25,11 @@ from .doubles import FakeCrawl
 A, B = "http://a.example", "http://b.example"
 HOUR = 3600
 
-Worker = FakeCrawl
+Start = Callable[..., FakeCrawl]
 
 
 @pytest.fixture
-def worker(redis_server: RedisServer) -> Iterator[Callable[..., FakeCrawl]]:
+def worker(redis_server: RedisServer) -> Iterator[Start]:
     """Starts workers of one crawl, each with other settings."""
     clients = []
 
@@ -53,27 +52,12 @@ def set_delay(crawl: FakeCrawl, seconds: float) -> None:
     crawl.frontier.set_delay("a.example", A, seconds)
 
 
-async def test_a_host_is_leased_while_its_robots_txt_is_fetched(
-    worker: Callable[..., Worker],
-) -> None:
-    one, other = worker(), worker()
-    one.push(f"{A}/1", f"{A}/2")
-    assert one.pop() is None
-    assert other.pop() is None
-    assert other.policies.fetched == []
-    one.set_ready(A)
-    assert one.pop_url() == f"{A}/1"
-    other.set_ready(A)
-    assert other.pop_url() == f"{A}/2"
-
-
-async def test_a_back_off_holds_for_all_workers(worker: Callable[..., Worker]) -> None:
+async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1", f"{A}/2", f"{B}/1")
     for crawl in (one, other):
         crawl.set_ready(A, B)
-    request = one.pop()
-    assert request is not None
+    request = one.take()
     assert request.url == f"{A}/1"
     one.frontier.note_answer(request, 429, 60)
     one.end(request)
@@ -83,15 +67,13 @@ async def test_a_back_off_holds_for_all_workers(worker: Callable[..., Worker]) -
     assert len(other.queue) == 1
 
 
-async def test_a_delay_holds_for_a_request_that_comes_after_the_last_one(
-    worker: Callable[..., Worker],
-) -> None:
+async def test_a_delay_holds_for_a_request_that_comes_after_the_last_one(worker: Start) -> None:
     one, other = worker(), worker()
     for crawl in (one, other):
         crawl.set_ready(A)
         set_delay(crawl, HOUR)
     one.push(f"{A}/1")
-    request = one.pop()
+    request = one.take()
     one.push(f"{A}/2")
     assert one.pop() is other.pop() is None
     one.end(request)
@@ -100,22 +82,18 @@ async def test_a_delay_holds_for_a_request_that_comes_after_the_last_one(
     assert len(one.queue) == 2
 
 
-async def test_a_request_that_was_not_sent_begins_no_delay(worker: Callable[..., Worker]) -> None:
+async def test_a_request_that_was_not_sent_begins_no_delay(worker: Start) -> None:
     crawl = worker()
     crawl.set_ready(A)
     set_delay(crawl, HOUR)
     crawl.push(f"{A}/1", f"{A}/2")
-    crawl.end(crawl.pop(), sent=False)
-    request = crawl.pop()
-    assert request is not None
-    crawl.end(request, sent=False)  # the last one
+    crawl.end(crawl.take(), sent=False)
+    crawl.end(crawl.take(), sent=False)  # the last one
     crawl.push(f"{A}/3")
     assert crawl.pop_url() == f"{A}/3"
 
 
-async def test_a_higher_priority_comes_first_and_then_the_older_request(
-    worker: Callable[..., Worker],
-) -> None:
+async def test_a_higher_priority_comes_first_and_then_the_older_request(worker: Start) -> None:
     crawl = worker()
     crawl.set_ready(A)
     crawl.push(f"{A}/z", f"{A}/z", f"{A}/a")
@@ -125,28 +103,21 @@ async def test_a_higher_priority_comes_first_and_then_the_older_request(
     assert paths == ["/first", "/z", "/z", "/a", "/last"]
 
 
-async def test_the_next_request_of_a_known_site_comes_before_a_new_site(
-    worker: Callable[..., Worker],
-) -> None:
+async def test_the_next_request_of_a_known_site_comes_before_a_new_site(worker: Start) -> None:
     crawl = worker({"CONCURRENT_REQUESTS": 1})
     crawl.set_ready(A)
     crawl.push(f"{B}/1")
     crawl.push(*(f"{A}/{number}" for number in range(20)))
-    urls = []
-    for _ in range(20):
-        request = crawl.pop()
-        assert request is not None
-        urls.append(request.url)
+    for number in range(20):
+        request = crawl.take()
+        assert request.url == f"{A}/{number}"
         crawl.end(request)
-        if len(urls) == 15:
+        if number == 15:
             assert crawl.policies.fetched == []
-    assert urls == [f"{A}/{number}" for number in range(20)]
     assert crawl.policies.fetched == [B]  # after some pages it is its turn
 
 
-async def test_another_worker_may_add_another_origin_of_a_leased_host(
-    worker: Callable[..., Worker],
-) -> None:
+async def test_another_worker_may_add_another_origin_of_a_leased_host(worker: Start) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1")
     assert one.pop() is None  # a fetch has begun
@@ -158,12 +129,12 @@ async def test_another_worker_may_add_another_origin_of_a_leased_host(
     assert one.pop_url() == f"{secure}/1"
 
 
-async def test_requests_that_will_be_dropped(worker: Callable[..., Worker]) -> None:
+async def test_requests_that_will_be_dropped(worker: Start) -> None:
     crawl = worker()
     crawl.set(A, Place.DROPS)
     crawl.push(f"{A}/1", f"{A}/2")
     for _ in range(2):
-        crawl.end(crawl.pop())
+        crawl.end(crawl.take())
     assert crawl.pop() is None
     assert len(crawl.queue) == 0
     assert crawl.places() == {}
@@ -173,9 +144,7 @@ async def test_requests_that_will_be_dropped(worker: Callable[..., Worker]) -> N
     assert other.pop_url() == f"{A}/3"
 
 
-async def test_a_lease_ends_when_its_worker_dies(
-    worker: Callable[..., Worker], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_lease_ends_with_its_worker(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_queue, "LEASE", 0.001)
     dead, other = worker(), worker()
     dead.push(f"{A}/1", f"{A}/2")
@@ -192,14 +161,14 @@ async def test_a_lease_ends_when_its_worker_dies(
 
 
 async def test_the_lease_of_a_host_with_a_request_in_progress_includes_its_delay(
-    worker: Callable[..., Worker], redis_server: RedisServer
+    worker: Start, redis_server: RedisServer
 ) -> None:
     """Its worker may die at any time."""
     crawl = worker()
     crawl.set_ready(A)
     set_delay(crawl, HOUR)
     crawl.push(f"{A}/1")
-    request = crawl.pop()
+    request = crawl.take()
     with redis_server.client as client:
         for _ in range(2):
             began = client.time()[0]
@@ -208,7 +177,7 @@ async def test_the_lease_of_a_host_with_a_request_in_progress_includes_its_delay
     crawl.end(request)
 
 
-async def test_leases_are_renewed(worker: Callable[..., Worker], redis_server: RedisServer) -> None:
+async def test_leases_are_renewed(worker: Start, redis_server: RedisServer) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1", f"{B}/1")
     assert one.pop() is None
@@ -223,7 +192,7 @@ async def test_leases_are_renewed(worker: Callable[..., Worker], redis_server: R
     assert other.pop() is None
 
 
-async def test_hosts_that_are_not_in_use_are_returned(worker: Callable[..., Worker]) -> None:
+async def test_hosts_that_are_not_in_use_are_returned(worker: Start) -> None:
     one, other = worker(), worker()
     other.set_ready(A)
     one.set_ready(B)
@@ -237,28 +206,26 @@ async def test_hosts_that_are_not_in_use_are_returned(worker: Callable[..., Work
     assert other.pop_url() == f"{A}/1"
 
 
-async def test_a_crawl_that_ends_returns_its_hosts(worker: Callable[..., Worker]) -> None:
+async def test_a_crawl_that_ends_returns_its_hosts(worker: Start) -> None:
     one, other = worker(), worker()
     one.push(f"{A}/1", f"{A}/2")
     one.set_ready(A)
     set_delay(one, HOUR)
-    request = one.pop()
+    request = one.take()
     one.push(f"{B}/1")
     assert one.pop() is None
     other.set_ready(A, B)
     assert other.pop() is None
     queue: Any = one.queue
     queue.close()
-    assert not one.frontier.has_queues
+    assert not one.frontier.queues
     assert other.pop_url() == f"{B}/1"
     assert other.pop() is None  # a request to A is in progress
     one.end(request)
     assert one.clock.pending == []
 
 
-async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(
-    worker: Callable[..., Worker],
-) -> None:
+async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(worker: Start) -> None:
     one, other = worker(), worker()
     queue: Any = one.queue
     assert await queue.reserve_host("a.example", LEASE) == 0
@@ -272,21 +239,17 @@ async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(
 
 
 async def test_a_server_that_fails_leaves_leases_to_end_by_themselves(
-    worker: Callable[..., Worker], caplog: pytest.LogCaptureFixture
+    worker: Start, caplog: pytest.LogCaptureFixture
 ) -> None:
     crawl = worker()
     crawl.set_ready(A)
     set_delay(crawl, HOUR)
     crawl.push(f"{A}/1", f"{B}/1")
-    request = crawl.pop()
+    request = crawl.take()
     queue: Any = crawl.queue
-    queue._script = fails
+    queue._script = Mock(side_effect=RedisError)
     crawl.end(request)
     crawl.clock.advance(LEASE / 3)
     assert caplog.text.count("The queue in Redis cannot be reached") == 2
     with pytest.raises(RedisError):
         crawl.push(f"{A}/2")
-
-
-def fails(**_: Any) -> None:
-    raise RedisError("gone")

@@ -14,48 +14,44 @@ from scrapy_rep.frontier.reservation import LEASE, MIN_RETRY_INTERVAL, Reservati
 from .doubles import FakeClock
 
 
-class Store:
-    """A store with a list of answers; the last one stays. An answer may be an error."""
+class Shared:
+    """The reservations of one crawler, its frontier, and a store with a list of answers.
 
-    def __init__(self, clock: FakeClock, answers: list[float | BaseException]) -> None:
-        self.clock = clock
-        self.answers = answers
+    The last answer stays. An answer may be an error.
+    """
+
+    def __init__(self, *answers: float | BaseException, delay: float = 1) -> None:
+        self.clock = FakeClock()
+        self.answers = list(answers)
         self.reserved: list[float] = []
         """When the store was asked."""
         self.released: list[float] = []
         """The delays with which the host was released."""
-        self.name = "example.com"
         self.seconds = 0.0
         """How long a call to the store takes."""
+        self.wanted = True
+        self.granted: list[float] = []
+        self.host = Host("example.com", 8)
+        self.host.set_delay("http://example.com", delay)
+        both: Any = self
+        self.reservations = Reservations(both, both)
 
     async def reserve_host(self, host: str, lease: float) -> float:
-        assert (host, lease) == (self.name, LEASE)
+        assert (host, lease) == ("example.com", LEASE)
         self.reserved.append(self.clock.now - 1000)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if self.seconds:
-            await self.clock.sleep(self.seconds)
+        await self._take()
         if isinstance(answer, BaseException):
             raise answer
         return answer
 
     async def release_host(self, host: str, delay: float) -> None:
         self.released.append(delay)
+        await self._take()
+
+    async def _take(self) -> None:
         if self.seconds:
             await self.clock.sleep(self.seconds)
-
-
-class Shared:
-    """The reservations of one crawler, and what they ask of its frontier."""
-
-    def __init__(self, *answers: float | BaseException, delay: float = 1) -> None:
-        self.clock = FakeClock()
-        self.store = Store(self.clock, list(answers))
-        self.wanted = True
-        self.granted: list[float] = []
-        self.host = Host("example.com", 8)
-        self.host.set_delay("http://example.com", delay)
-        frontier: Any = self
-        self.reservations = Reservations(self.store, self.clock, frontier)
 
     def is_wanted(self, _: Host) -> bool:
         return self.wanted
@@ -69,7 +65,7 @@ class Shared:
 
 
 @pytest.mark.parametrize(
-    ("answers", "delay", "asked"),
+    ("answers", "delay", "at"),
     [
         pytest.param([0.0], 1, [0], id="free"),
         pytest.param([30.0, 0.0], 1, [0, 1], id="after the delay, for it may be released early"),
@@ -77,16 +73,14 @@ class Shared:
         pytest.param([5.0, 5.0, 0.0], 0.001, [0, 0.1, 0.2], id="not too often"),
     ],
 )
-async def test_when_the_store_is_asked(
-    answers: list[float], delay: float, asked: list[float]
-) -> None:
+async def test_when_the_store_is_asked(answers: list[float], delay: float, at: list[float]) -> None:
     assert MIN_RETRY_INTERVAL == 0.1
     shared = Shared(*answers, delay=delay)
     shared.reservations.request(shared.host)
     shared.reservations.request(shared.host)  # it has begun
     await shared.clock.run(4)
-    assert [round(at, 6) for at in shared.store.reserved] == asked
-    assert [round(at, 6) for at in shared.granted] == asked[-1:]
+    assert [round(each, 6) for each in shared.reserved] == at
+    assert [round(each, 6) for each in shared.granted] == at[-1:]
     assert shared.is_reserved
 
 
@@ -94,36 +88,30 @@ async def test_a_reservation_is_renewed_until_it_is_released() -> None:
     shared = Shared(0.0)
     shared.reservations.request(shared.host)
     await shared.clock.run(LEASE)
-    assert shared.store.reserved == [0, LEASE / 3, 2 * LEASE / 3, LEASE]
+    assert shared.reserved == [0, LEASE / 3, 2 * LEASE / 3, LEASE]
     shared.reservations.release(shared.host, 7)
     shared.reservations.release(shared.host, 8)  # it is released
     await shared.clock.run(LEASE)
-    assert len(shared.store.reserved) == 4
-    assert shared.store.released == [7]
+    assert len(shared.reserved) == 4
+    assert shared.released == [7]
     assert not shared.is_reserved
     assert shared.clock.pending == []
-
-
-async def reserved_in_slow_store() -> Shared:
-    """Return a host that is reserved. Each further call of its store takes five seconds."""
-    shared = Shared(0.0)
-    shared.reservations.request(shared.host)
-    await shared.clock.run(1)
-    shared.store.seconds = 5
-    return shared
 
 
 async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> None:
     # The store has several threads and connections. If the release came after the reservation, it
     # would end the new reservation, and another crawler would send a request at the same time.
-    shared = await reserved_in_slow_store()
+    shared = Shared(0.0)
+    shared.reservations.request(shared.host)
+    await shared.clock.run(1)
+    shared.seconds = 5
     shared.reservations.release(shared.host, 1)
     await shared.clock.run(2)
     shared.reservations.request(shared.host)
     await shared.clock.run(2)
-    assert shared.store.reserved == [0]
+    assert shared.reserved == [0]
     await shared.clock.run(10)
-    assert shared.store.reserved == [0, 6]
+    assert shared.reserved == [0, 6]
     assert shared.is_reserved
 
 
@@ -133,26 +121,21 @@ async def test_a_host_that_no_request_waits_for_is_not_reserved() -> None:
     await shared.clock.run(3.5)
     shared.wanted = False
     await shared.clock.run(60)
-    assert shared.store.reserved == [0, 1, 2, 3]
+    assert shared.reserved == [0, 1, 2, 3]
     assert shared.granted == [4]
     assert not shared.is_reserved
     assert shared.clock.pending == []
 
 
-@pytest.fixture
-def short_wait(monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
-    return 10.0
-
-
 async def test_a_crawler_goes_on_without_a_reservation_in_the_end(
-    short_wait: float, caplog: pytest.LogCaptureFixture
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(reservation, "MAX_RESERVATION_WAIT", 10.0)
     shared = Shared(30.0)
     shared.reservations.request(shared.host)
-    await shared.clock.run(short_wait)
+    await shared.clock.run(10)
     assert shared.is_reserved
-    assert shared.granted == [short_wait]
+    assert shared.granted == [10]
     assert "continues without a reservation" in caplog.text
 
 
@@ -161,7 +144,7 @@ async def test_a_crawl_goes_on_without_a_store_that_fails(error: BaseException) 
     shared = Shared(error, 0.0, delay=5)
     shared.reservations.request(shared.host)
     await shared.clock.run(1)
-    assert (shared.store.reserved, len(shared.granted)) == ([0], 1)
+    assert (shared.reserved, len(shared.granted)) == ([0], 1)
     shared.reservations.request(shared.host)
     await shared.clock.run(LEASE / 3)
-    assert shared.store.reserved == [0, LEASE / 3], "it is tried again with the renewal"
+    assert shared.reserved == [0, LEASE / 3], "it is tried again with the renewal"

@@ -1,4 +1,4 @@
-"""X-Robots-Tag, robots meta elements and TDM reservation, clause by clause."""
+"""X-Robots-Tag, robots meta elements, TDM reservation and access terms, clause by clause."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scrapy.http import Response
 
-from scrapy_rep.pages import directives as pages
+from scrapy_rep import AccessTerms
 from scrapy_rep.pages.directives import (
     LICENSE,
     MAX_LICENSES,
+    MAX_OFFERS,
     META,
+    META_NAMES,
     NO_DIRECTIVES,
     PageDirectives,
     merge,
-    meta_names,
     parse_date,
     statements,
+    terms_of,
 )
 from scrapy_rep.pages.html import elements
+from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
 
 TAG = "x-robots-tag"
@@ -48,7 +52,7 @@ def of_page(
     tdm: TdmRule | None = None,
 ) -> PageDirectives:
     body = html if isinstance(html, bytes) else html.encode()
-    found = elements(body, meta_names(tokens), LICENSE)
+    found = elements(body, (*META_NAMES, *tokens), LICENSE)
     return merge(statements(headers, found, tokens, tdm), url)
 
 
@@ -66,6 +70,8 @@ NOINDEX = {"noindex": True}
 NOFOLLOW = {"nofollow": True}
 NOARCHIVE = {"noarchive": True}
 BOTH = {**NOINDEX, **NOFOLLOW}
+JUNE = utc(2010, 6, 25, 15)
+EXPIRES = {"unavailable_after": JUNE}
 
 # X-Robots-Tag: rule *("," rule), rule = [agent ":"] name [":" arg]
 
@@ -126,10 +132,6 @@ def test_the_name_of_a_rule_is_never_an_agent(name: str) -> None:
     assert of_lines(f"{name}: x, noarchive").noarchive
 
 
-def test_google_an_agent_holds_to_the_end_of_its_line() -> None:
-    assert stated_by(of_lines("elsebot: noindex", "nofollow")) == NOFOLLOW
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
@@ -139,18 +141,17 @@ def test_google_an_agent_holds_to_the_end_of_its_line() -> None:
         (["max-snippet:-1, max-snippet:20"], {"max_snippet": 20}),  # -1 is no limit
         (["max-snippet:20, max-snippet:-1"], {"max_snippet": 20}),
         (["max-snippet:0"], {"max_snippet": 0, "nosnippet": True}),
-        (["max-snippet:" + "0" * 5000], {}),
         (["max-snippet"], {}),
-        (["max-snippet:many"], {}),
-        (["max-snippet:1.5"], {}),
-        (["max-snippet:٣"], {}),
-        (["max-snippet:" + "9" * 5000], {}),
+        *(([f"max-snippet:{value}"], {}) for value in ("many", "1.5", "٣", "0" * 5000, "9" * 5000)),
         (["max-video-preview:3"], {"max_video_preview": 3}),
         (["max-image-preview:none"], {"max_image_preview": "none"}),
         (["max-image-preview:Large"], {"max_image_preview": "large"}),
         (["max-image-preview:large, max-image-preview:standard"],
          {"max_image_preview": "standard"}),
         (["max-image-preview:huge"], {}),
+        (["unavailable_after: 2011-01-01", f"unavailable_after: {JUNE}"], EXPIRES),
+        ([f"unavailable_after: {JUNE}", "unavailable_after: 2011-01-01"], EXPIRES),
+        (["elsebot: noindex", "nofollow"], NOFOLLOW),  # an agent holds to the end of its line
     ],
 )  # fmt: skip
 def test_google_the_more_restrictive_of_two_holds(
@@ -160,8 +161,6 @@ def test_google_the_more_restrictive_of_two_holds(
 
 
 # unavailable_after
-
-JUNE = utc(2010, 6, 25, 15)
 
 
 @pytest.mark.parametrize(
@@ -184,16 +183,13 @@ JUNE = utc(2010, 6, 25, 15)
         ("2010-06-25", utc(2010, 6, 25)),
         ("  2010-06-25  ", utc(2010, 6, 25)),
         # No dates
-        ("", None),
-        ("2010", None),
-        ("2010-06-25T25:00Z", None),
-        ("0001-01-01T00:00:00+14:00", None),
-        ("31 Feb 2010 00:00:00 GMT", None),
-        ("25 Jun 2010 15:00:00 +99999999", None),
-        ("31 Dec 9999 23:59:59 -0100", None),  # the year 10000 in UTC
-        ("9999-12-31T23:59:59-01:00", None),
+        *((text, None) for text in (
+            "", "2010", "2010-06-25T25:00Z", "0001-01-01T00:00:00+14:00",
+            "31 Feb 2010 00:00:00 GMT", "25 Jun 2010 15:00:00 +99999999",
+            "31 Dec 9999 23:59:59 -0100", "9999-12-31T23:59:59-01:00",  # the year 10000 in UTC
+        )),
     ],
-)
+)  # fmt: skip
 def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
     assert parse_date(text) == expected
 
@@ -201,30 +197,23 @@ def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", {}),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive", NOARCHIVE),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive", NOARCHIVE),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", {}),
-        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {"max_snippet": 5}),
-        ("noarchive, unavailable_after: 2010-06-25T15:00:00.500Z", NOARCHIVE),
+        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", EXPIRES),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive",
+         {**EXPIRES, **NOARCHIVE}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive",
+         {**EXPIRES, **NOARCHIVE}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", EXPIRES),
+        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {**EXPIRES, "max_snippet": 5}),
+        ("noarchive, unavailable_after: 2010-06-25T15:00:00.500Z", {**EXPIRES, **NOARCHIVE}),
+        # An unreadable date is ignored.
+        ("unavailable_after: soon, I think, noindex", NOINDEX),
+        ("unavailable_after, noindex", NOINDEX),
     ],
-)
+)  # fmt: skip
 def test_google_the_date_runs_to_the_next_rule_or_agent(
     line: str, expected: dict[str, Any]
 ) -> None:
-    assert stated_by(of_lines(line)) == {"unavailable_after": JUNE, **expected}
-
-
-def test_google_an_unreadable_date_is_ignored() -> None:
-    assert stated_by(of_lines("unavailable_after: soon, I think, noindex")) == NOINDEX
-    assert stated_by(of_lines("unavailable_after, noindex")) == NOINDEX
-
-
-def test_google_the_earliest_date_counts() -> None:
-    later = "unavailable_after: 2011-01-01"
-    earlier = "unavailable_after: 2010-06-25T15:00Z"
-    assert of_lines(later, earlier).unavailable_after == JUNE
-    assert of_lines(earlier, later).unavailable_after == JUNE
+    assert stated_by(of_lines(line)) == expected
 
 
 # Meta elements
@@ -253,7 +242,7 @@ def test_google_the_earliest_date_counts() -> None:
         ('<meta name="robots" content="noindex"><meta name="mybot" content="index">', NOINDEX),
         ('<meta name="robots" content="max-snippet:0">', {"max_snippet": 0, "nosnippet": True}),
         ('<meta name="robots" content="unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noai">',
-         {"unavailable_after": JUNE, "noai": True}),
+         {**EXPIRES, "noai": True}),
         ('<meta name="description" content="about robots: noindex">', {}),
         ('<meta title="a > b" name="robots" content="noindex">', NOINDEX),
         ('<meta name="&Tab;robots&NewLine;" content="noindex">', NOINDEX),
@@ -268,39 +257,30 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
 
 
 @pytest.mark.parametrize(
-    "before_and_after",
+    ("before_and_after", "expected"),
     [
-        "<!doctype html><html><head><title>A page</title>|</head><body></body></html>",
-        "<head></head><body><p>text|",  # also in the body
-        "<noscript>|</noscript>",  # scripts do not run
-        "<svg>|</svg>",
-        "<?xml version='1.0'?>|",
-        "a < b |",
-        "<script>a < b</script>|",
-        "<template><template></template></template>|",
-        "\ufeff|",
+        ("<!doctype html><html><head><title>A page</title>|</head><body></body></html>", NOINDEX),
+        ("<head></head><body><p>text|", NOINDEX),  # also in the body
+        ("<noscript>|</noscript>", NOINDEX),  # scripts do not run
+        ("<svg>|</svg>", NOINDEX),
+        ("<?xml version='1.0'?>|", NOINDEX),
+        ("a < b |", NOINDEX),
+        ("<script>a < b</script>|", NOINDEX),
+        ("<template><template></template></template>|", NOINDEX),
+        ("\ufeff|", NOINDEX),
+        ("<!-- | -->", {}),
+        ("<!-- a > b |", {}),  # never closed
+        ("<p title='|'>", {}),
+        ("<script>|</script>", {}),
+        ("<script>|", {}),
+        ("<title>|</title>", {}),
+        ("<template>|</template>", {}),
+        ("<template><template></template>|</template>", {}),
+        ("<meta name=robots content=noindex", {}),  # never closed
     ],
 )
-def test_html_where_a_meta_element_counts(before_and_after: str) -> None:
-    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == NOINDEX
-
-
-@pytest.mark.parametrize(
-    "before_and_after",
-    [
-        "<!-- | -->",
-        "<!-- a > b |",  # never closed
-        "<p title='|'>",
-        "<script>|</script>",
-        "<script>|",
-        "<title>|</title>",
-        "<template>|</template>",
-        "<template><template></template>|</template>",
-        "<meta name=robots content=noindex",  # never closed
-    ],
-)
-def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None:
-    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == {}
+def test_html_where_a_meta_element_counts(before_and_after: str, expected: dict[str, Any]) -> None:
+    assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == expected
 
 
 # All statements that apply are merged
@@ -309,7 +289,7 @@ def test_html_where_a_meta_element_does_not_count(before_and_after: str) -> None
 def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    stated = statements(headers, elements(html, meta_names(OURS), LICENSE), OURS)
+    stated = list(statements(headers, elements(html, (*META_NAMES, *OURS), LICENSE), OURS))
     expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
     assert stated_by(merge(stated)) == expected
     assert stated == [
@@ -382,7 +362,7 @@ ROBOTS_TAG = "robots-tag"
         ("*;max-snippet=5;max-image-preview=none, mybot;max-snippet=3",
          {"max_snippet": 3, "max_image_preview": "none"}),
         ('*;unavailable_after="Fri, 25 Jun 2010 15:00:00 GMT";noindex',
-         {**NOINDEX, "unavailable_after": utc(2010, 6, 25, 15)}),
+         {**NOINDEX, **EXPIRES}),
         ('*;x="a, mybot;noindex";nofollow', NOFOLLOW),  # a String
         ('*;x="a\\", b";nofollow', NOFOLLOW),
         ('*;nofollow;x="a\\', NOFOLLOW),
@@ -451,21 +431,16 @@ def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
         assert directives.licenses == tuple(str(number) for number in range(MAX_LICENSES))
 
 
-LONG_PIECES = [
-    "<", "<a>", '\\"<a>', "<a>;rel=license,", "; ", ",", '"', "\\", "a;", "*;noindex", '*;a="',
-    "mybot:",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("piece", LONG_PIECES)
+@pytest.mark.parametrize(
+    "piece",
+    ["<", "<a>", '\\"<a>', "<a>;rel=license,", "; ", ",", '"', "\\", "a;", "*;noindex", '*;a="',
+     "mybot:"],
+)  # fmt: skip
 @pytest.mark.parametrize("end", ["", "\\", '"', ">;rel=license"])
 def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
     value = piece * (64 * 1024 // len(piece)) + end
     for name in ("link", ROBOTS_TAG):
         assert len(of_headers((name, f"license{value}")).licenses) <= MAX_LICENSES
-
-
-# PageDirectives
 
 
 # Hostile headers and pages
@@ -489,33 +464,132 @@ def test_the_order_of_statements_does_not_matter(some: list[str], others: list[s
     assert all(getattr(one, flag) >= getattr(alone, flag) for flag in flags)
 
 
-NAMED = "<meta name=robots content=noindex>"
-
-
 @pytest.mark.parametrize(
     "html",
     [
-        "<meta name=robots x='", "<", '<a b="', "<!--", "</", "<script>", "<template>", NAMED,
-        "<meta name=robots content='&#9", "\0", "<<b", "<meta a=b>",
+        NOINDEX_META, "<meta name=robots x='", "<", '<a b="', "<!--", "</", "<script>",
+        "<template>", "<meta name=robots content='&#9", "\0", "<<b", "<meta a=b>",
     ],
 )  # fmt: skip
 def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:
-    body = (NAMED + html * (MEGABYTE // len(html)) + NAMED).encode()
+    body = (NOINDEX_META + html * (MEGABYTE // len(html)) + NOINDEX_META).encode()
     assert of_page(body).noindex
 
 
 @pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize(
-    "line",
-    [
-        "mybot:", ",", "unavailable_after:,", "a/b:", " ", "noindex,", "9", "2010-06-25,",
-    ],
-)  # fmt: skip
+    "line", ["mybot:", ",", "unavailable_after:,", "a/b:", " ", "noindex,", "9", "2010-06-25,"]
+)
 def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
     text = line * (LONG_HEADER // len(line))
     for prefix in ("", "a/", "unavailable_after:", "max-snippet:"):
         assert of_lines(f"noarchive, {prefix}{text}").noarchive
 
 
-def test_an_element_of_another_name_states_nothing() -> None:
-    assert list(pages._of_page([pages.Element("meta", "description", "noindex")], ())) == []
+# Access terms
+
+
+def terms(status: int, headers: dict[str, Any]) -> AccessTerms | None:
+    return terms_of(Response("https://a.example/", status, headers))
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "expected"),
+    [
+        (402, {"crawler-price": "USD 0.01"}, AccessTerms(payment_required=True, price="USD 0.01")),
+        (402, {}, AccessTerms(payment_required=True)),
+        # A page that was paid for, and a refusal that no payment changes.
+        (200, {"crawler-charged": "USD 0.01"}, None),
+        (200, {"crawler-price": "USD 0.01"}, None),
+        (403, {"crawler-error": "CrawlerForbidden"}, None),
+        # Not of the source.
+        (402, {"crawler-price": ["USD 0.01", "USD 9"]},
+         AccessTerms(payment_required=True, price="USD 0.01")),
+        (402, {"crawler-price": "  "}, AccessTerms(payment_required=True)),
+        # x402
+        (402, {"PAYMENT-REQUIRED": " e30= "}, AccessTerms(payment_required=True, offers="e30=")),
+        (200, {"PAYMENT-REQUIRED": "e30="}, None),
+        (402, {"PAYMENT-REQUIRED": "\x1b[2J"}, AccessTerms(payment_required=True)),
+        (402, {"PAYMENT-REQUIRED": "A" * (MAX_OFFERS + 1)}, AccessTerms(payment_required=True)),
+    ],
+)  # fmt: skip
+def test_a_payment(status: int, headers: dict[str, Any], expected: AccessTerms | None) -> None:
+    assert terms(status, headers) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "lines", "is_required"),
+    [
+        # RSL 1.0 §6.3
+        (401, ['License error="invalid_token", error_description="License token missing, expired, '
+               'revoked, or malformed"'], True),
+        (402, ['License error="insufficient_scope"'], True),
+        # A token that does not permit this use: another crawl has no use for it.
+        (403, ['License error="insufficient_scope"'], False),
+        # RFC 9110 §11: schemes and names in any case, several challenges in one line or more
+        (401, ["License"], True),
+        (401, ["  LICENSE\tERROR = invalid_token "], True),
+        (401, ['Basic realm="a, b", License error="x", Bearer error="y"'], True),
+        (401, ['Basic realm="a"', 'License error="x"'], True),
+        (401, ['Negotiate YWJj==, License, error="x"'], True),
+        (401, [",, ,License error=x,,"], True),
+        # Without the scheme
+        (401, [], False),
+        (401, ['Basic realm="License"'], False),
+        (401, ['Basic realm="a, License error=b"'], False),
+        (401, ["Basic License=1"], False),
+        (401, ["Licenses error=x"], False),
+        (401, ["License=x"], False),
+        (401, ["License = x"], False),
+        (402, ['Payment id="1", method="card"'], False),
+        # Broken and hostile
+        (401, ['License error="never ended, Basic realm=x'], True),
+        (401, ["License ===,=,= =,\x00\x1b="], False),  # a parameter with the name License
+        (401, ["License a,=,= =,\x00\x1b="], True),
+        (401, ["Basic"] * 10 + ["License"], False),  # beyond the lines that are read
+        (401, [" " * 65_536 + "License"], False),
+        (401, ["," * 65_536], False),
+        (401, ['"' * 65_536], False),
+        (401, ["\\" * 65_536], False),
+    ],
+)  # fmt: skip
+def test_rsl_a_license(status: int, lines: list[str], is_required: bool) -> None:
+    found = terms(status, {"WWW-Authenticate": lines})
+    assert (found is not None and found.license_required) == is_required
+
+
+TERMS = ("crawler-price", "PAYMENT-REQUIRED", "WWW-Authenticate")
+
+
+@given(
+    st.sampled_from([401, 402]),
+    st.dictionaries(st.sampled_from(TERMS), st.lists(st.binary())),
+    st.text('License ,="\\\x1b'),
+)
+def test_no_header_raises_and_all_texts_are_short_and_printable(
+    status: int, headers: dict[str, list[bytes]], challenge: str
+) -> None:
+    headers.setdefault("WWW-Authenticate", []).append(f"License {challenge}".encode())
+    headers.setdefault("crawler-price", []).append(b"9" * 65_536)
+    found = terms(status, headers)
+    if found is None:
+        assert status == 401
+        return
+    assert str(found).isprintable()
+    assert len(str(found)) < 2 * LENGTH
+    assert found.offers is None or found.offers.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (AccessTerms(payment_required=True), "a payment"),
+        (AccessTerms(payment_required=True, offers="e30="), "a payment (x402)"),
+        (AccessTerms(payment_required=True, price="USD 0.01", offers="e30="),
+         "a payment (USD 0.01)"),
+        (AccessTerms(license_required=True, price="USD 0.01"), "a license"),
+        (AccessTerms(payment_required=True, license_required=True), "a payment and a license"),
+    ],
+)  # fmt: skip
+def test_the_text_names_what_is_required(found: AccessTerms, text: str) -> None:
+    assert str(found) == text

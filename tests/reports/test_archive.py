@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import threading
 import tracemalloc
@@ -19,16 +20,8 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports import archive as module
 from scrapy_rep.reports import background_file
-from scrapy_rep.reports.archive import (
-    Archive,
-    ArchivedRobotsTxt,
-    ArchiveProblem,
-    exchange_records,
-    read,
-    warcinfo,
-)
+from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_records, read, warcinfo
 from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
@@ -44,7 +37,6 @@ EXCHANGE = Exchange(
     status=200,
     response_fields=((b"Content-Type", b"text/plain"),),
     body=RULES,
-    protocol="HTTP/1.1",
     ip_address=ip_address("2001:db8::1"),
     file=RULES,
     origin="https://b.example",
@@ -73,23 +65,15 @@ def test_the_fields_of_the_records() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        pytest.param(b"a" * 65_536, id="64 KiB"),
-        pytest.param("caf\xe9".encode("latin-1"), id="Latin-1"),
-        pytest.param('ünïcode; a="☃"'.encode(), id="UTF-8"),
-        pytest.param(bytes(range(0x80, 0x100)), id="bytes that are not UTF-8"),
-        pytest.param(b"\0\x0b\x0c\x1b[2J", id="control characters"),
-        pytest.param(b"", id="empty"),
-    ],
+    [b"a" * 65_536, 'ünïcode; a="☃"'.encode(), bytes(range(0x80, 0x100)), b"\0\v\f\x1b[2J", b""],
+    ids=["64 KiB", "UTF-8", "bytes that are not UTF-8", "control characters", "empty"],
 )
 def test_any_value_of_a_header_is_written_as_it_is(value: bytes) -> None:
     fields = ((b"X-Value", value), (b"X-Other", b"1"))
     response, request = written(response_fields=fields, request_fields=fields)
-    assert (
-        response.block
-        == b"HTTP/1.1 200 OK\r\nX-Value: " + value + b"\r\nX-Other: 1\r\n\r\n" + RULES
-    )
-    assert b"\r\nX-Value: " + value + b"\r\n" in request.block
+    head = b"\r\nX-Value: " + value + b"\r\nX-Other: 1\r\n"
+    assert response.block == b"HTTP/1.1 200 OK" + head + b"\r\n" + RULES
+    assert head in request.block
 
 
 @pytest.mark.parametrize(
@@ -115,25 +99,25 @@ def test_headers_that_are_not_written_as_they_are(
     assert b"Zk9" not in request.block
 
 
-def test_a_304_has_the_digest_of_the_copy() -> None:
-    response, _ = written(status=304, copy_sha256="0" * 64, body=b"", file=None)
-    assert response.headers["X-Robots-Txt-Digest"] == "sha256:" + "0" * 64
-    assert response.block.endswith(b"\r\n\r\n")
-    for values in ({"status": 304}, {"status": 404, "copy_sha256": "0" * 64}):
-        response, _ = written(file=None, **values)
-        assert "X-Robots-Txt-Digest" not in response.headers
-
-
-def test_the_digest_is_that_of_the_file_that_a_browser_shows() -> None:
-    response, _ = written(body=PAGE, file=PAGE)
-    digest = sha256(b"User-agent: *\n").hexdigest()
-    assert response.headers["X-Robots-Txt-Digest"] == f"sha256:{digest}"
-
-
-def test_a_body_that_cannot_be_decoded_has_no_digest_of_a_file() -> None:
-    for values in ({"file": None}, {"status": 404}):
-        response, _ = written(**values)
-        assert "X-Robots-Txt-Digest" not in response.headers
+@pytest.mark.parametrize(
+    ("values", "digest"),
+    [
+        ({"status": 304, "copy_sha256": "0" * 64, "body": b"", "file": None}, "0" * 64),
+        ({"status": 304, "file": None}, None),
+        ({"status": 404, "copy_sha256": "0" * 64, "file": None}, None),
+        ({"status": 404}, None),
+        ({"file": None}, None),  # a body that cannot be decoded
+        # The file that a browser shows
+        ({"body": PAGE, "file": PAGE}, sha256(b"User-agent: *\n").hexdigest()),
+    ],
+)
+def test_the_digest_is_that_of_the_file_or_of_the_copy_of_a_304(
+    values: dict[str, Any], digest: str | None
+) -> None:
+    response, _ = written(**values)
+    expected = None if digest is None else f"sha256:{digest}"
+    assert response.headers.get("X-Robots-Txt-Digest") == expected
+    assert response.body == values.get("body", RULES)
 
 
 def test_each_value_of_a_warcinfo_record_is_one_line() -> None:
@@ -179,45 +163,48 @@ def opened(path: Path, **settings: object) -> tuple[Archive, StatsCollector]:
     return Archive(str(path), "visitor", read_settings, stats, Clock()), stats
 
 
-async def test_a_response_after_the_end_is_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("has_ended", [True, False])
+async def test_what_cannot_be_written_is_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, has_ended: bool
 ) -> None:
     path = tmp_path / "a.warc.gz"
     archive, stats = opened(path)
     archive.record(EXCHANGE)
-    await archive.close()
+    if has_ended:
+        await archive.close()
+    else:
+        archive.record(EXCHANGE._replace(sent_at=float("nan")))
+        archive.record(EXCHANGE._replace(url="ftp://a.example/robots.txt"))
+        archive.file._thread.shutdown()  # the interpreter ends
     archive.record(EXCHANGE)
+    await archive.close()
     assert stats.get_value("robotstxt/archive/exchange_count") == 1
-    assert stats.get_value("robotstxt/archive/lost_count") == 1
+    assert stats.get_value("robotstxt/archive/lost_count") == (1 if has_ended else 2)
     assert len(list(read(path, print))) == 1
     [message] = caplog.messages
-    assert "after the file was closed" in message
-
-
-async def test_what_cannot_be_written_is_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc.gz"
-    archive, stats = opened(path)
-    archive.record(EXCHANGE._replace(sent_at=float("nan")))
-    archive.record(EXCHANGE._replace(url="ftp://a.example/robots.txt"))
-    archive.record(EXCHANGE)
-    archive.file._thread.shutdown()  # the interpreter ends
-    archive.record(EXCHANGE)
-    await archive.close()
-    assert stats.get_value("robotstxt/archive/lost_count") == 2
-    assert stats.get_value("robotstxt/archive/exchange_count") == 1
-    assert len(list(read(path, print))) == 1
+    assert not has_ended or "after the file was closed" in message
 
 
 @pytest.mark.parametrize(
     ("name", "value", "agent"),
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
-def test_the_settings_of_a_crawl_without_passwords(name: str, value: object, agent: str) -> None:
-    changed = {"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value}
-    values = module._info("visitor", Settings.read(ScrapySettings(changed)))
-    assert values["http-header-user-agent"] == agent
-    assert "Zk9" not in str(values)
-    assert "redis://me:***@127.0.0.1/" in values["x-scrapy-rep-settings"]
+async def test_the_first_record_describes_the_crawl_without_passwords(
+    tmp_path: Path, name: str, value: object, agent: str
+) -> None:
+    path = tmp_path / "a.warc.gz"
+    archive, _ = opened(path, **{"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value})
+    archive.start()
+    await archive.close()
+    [info] = records_of(path.read_bytes())
+    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
+    assert fields["software"].startswith("scrapy-rep")
+    assert (fields["isPartOf"], fields["http-header-user-agent"]) == ("visitor", agent)
+    values = json.loads(fields["x-scrapy-rep-settings"])
+    assert values["REP_STORE"] == "redis://me:***@127.0.0.1/"
+    assert "REP_TDMREP" not in values
+    assert b"Zk9" not in info.block
+    assert info.headers["WARC-Filename"] == "a.warc.gz"
 
 
 # Reading
@@ -242,13 +229,13 @@ def http(body: bytes = RULES, *fields: str, status: int = 200) -> bytes:
     return f"HTTP/1.1 {status} Status\r\n{head}\r\n".encode() + body
 
 
-class Read:
-    """What is read from a file."""
-
-    def __init__(self, path: Path, *records: bytes, compress: bool = True) -> None:
-        path.write_bytes(b"".join(gzip.compress(each) if compress else each for each in records))
-        self.problems: list[ArchiveProblem] = []
-        self.found = list(read(path, self.problems.append))
+def found_in(
+    path: Path, *records: bytes, compress: bool = True
+) -> tuple[list[ArchivedRobotsTxt], list[str]]:
+    """What is read from a file with these records, and the problems of it."""
+    path.write_bytes(b"".join(gzip.compress(each) if compress else each for each in records))
+    problems: list[str] = []
+    return list(read(path, problems.append)), problems
 
 
 @pytest.fixture
@@ -258,7 +245,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_files_of_another_program(path: Path, compress: bool) -> None:
-    seen = Read(
+    found, problems = found_in(
         path,
         record("warcinfo", b"software: x\r\n", ""),
         record("request", b"GET /robots.txt HTTP/1.1\r\n\r\n"),
@@ -269,10 +256,10 @@ def test_files_of_another_program(path: Path, compress: bool) -> None:
         record("response", http(b"", status=404), "https://b.example/robots.txt"),
         compress=compress,
     )
-    rules, missing = seen.found
+    rules, missing = found
     assert rules == ArchivedRobotsTxt(URL, "https://a.example", AT, 200, RULES, None)
     assert (missing.origin, missing.status, missing.body) == ("https://b.example", 404, b"")
-    assert seen.problems == []
+    assert problems == []
 
 
 def chunked(*pieces: bytes) -> bytes:
@@ -303,14 +290,12 @@ def chunked(*pieces: bytes) -> bytes:
     ],
 )  # fmt: skip
 def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes | None) -> None:
-    seen = Read(path, record("response", block))
-    assert [found.body for found in seen.found] == [body]
-    assert seen.problems == []
-
-
-def test_a_body_that_is_cut_off_is_no_file(path: Path) -> None:
-    [found] = Read(path, record("response", http(), WARC_Truncated="disconnect")).found
-    assert found.body is None
+    found, problems = found_in(
+        path, record("response", block), record("response", block, WARC_Truncated="disconnect")
+    )
+    cut_off = body if len(body or b"") > SIZE_LIMIT else None  # what is cut off is no file
+    assert [each.body for each in found] == [body, cut_off]
+    assert problems == []
 
 
 @pytest.mark.parametrize(
@@ -321,17 +306,21 @@ def test_a_body_that_is_cut_off_is_no_file(path: Path) -> None:
         pytest.param(record("response", http(), date="2026-02-30T00:00:00Z"), "day", id="February"),
         pytest.param(record("response", b"HTTP/1.1 x\r\n\r\n"), "status", id="no status"),
         pytest.param(record("revisit", b""), "there is no HTTP message", id="no HTTP"),
+        *(  # A survey counts each status, so there must not be any number of them.
+            (record("response", f"HTTP/1.1 {code} OK\r\n\r\n".encode()),
+             "the status code is not valid")
+            for code in ("x", "-5", "20", "099", "2000", "1" * 5000, "20\u00b2")
+        ),
     ],
 )  # fmt: skip
 def test_a_broken_record_is_reported_and_the_others_are_read(
     path: Path, broken: bytes, reason: str
 ) -> None:
     first = record("response", http())
-    seen = Read(path, first, broken, first)
-    assert [found.body for found in seen.found] == [RULES, RULES]
-    (problem,) = seen.problems
-    assert (problem.path, problem.offset) == (str(path), len(first))
-    assert reason in problem.reason
+    found, (problem,) = found_in(path, first, broken, first)
+    assert [each.body for each in found] == [RULES, RULES]
+    assert problem.startswith(f"{path}: no readable record at offset {len(first)}: ")
+    assert reason in problem
 
 
 @pytest.mark.parametrize("compress", [True, False])
@@ -353,25 +342,16 @@ def test_a_broken_record_is_reported_and_the_others_are_read(
 def test_the_end_of_a_damaged_file_is_reported(
     path: Path, broken: bytes, reason: str, compress: bool
 ) -> None:
-    seen = Read(path, record("response", http()), broken, compress=compress)
-    assert [found.body for found in seen.found] == [RULES]
-    (problem,) = seen.problems
-    assert reason in problem.reason
+    found, (problem,) = found_in(path, record("response", http()), broken, compress=compress)
+    assert [each.body for each in found] == [RULES]
+    assert reason in problem
 
 
 def test_an_empty_file(path: Path) -> None:
-    for seen in (Read(path), Read(path, b""), Read(path, b"", record("response", http()), b"")):
-        assert seen.problems == []
-    assert [found.body for found in seen.found] == [RULES]
-
-
-@pytest.mark.parametrize("code", ["x", "-5", "20", "099", "2000", "1" * 5000, "20\u00b2"])
-def test_a_status_code_has_three_digits(path: Path, code: str) -> None:
-    """A survey counts each status, so there must not be any number of them."""
-    seen = Read(path, record("response", f"HTTP/1.1 {code} OK\r\n\r\n".encode()))
-    assert seen.found == []
-    (problem,) = seen.problems
-    assert problem.reason == "the status code is not valid"
+    for records in ((), (b"",), (b"", record("response", http()), b"")):
+        found, problems = found_in(path, *records)
+        assert [each.body for each in found] == [RULES] * (len(records) == 3)
+        assert problems == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "cut at its start", "zeros"])
@@ -379,16 +359,16 @@ def test_damage_of_compressed_records(path: Path, damage: str) -> None:
     one = gzip.compress(record("response", http()))
     damaged = {"cut": one[:-30], "cut at its start": one[:5], "zeros": one[:40] + bytes(20)}
     path.write_bytes(one + damaged[damage] + (one[60:] + one if damage == "zeros" else b""))
-    problems: list[ArchiveProblem] = []
+    problems: list[str] = []
     assert len(list(read(path, problems.append))) == 1
     assert len(problems) == 1
 
 
 def test_a_file_with_one_member_for_all_records(path: Path) -> None:
     records = record("response", http()) + record("response", http(bytes(5_000_000)))
-    seen = Read(path, records * 2)
-    assert [len(found.body or b"") for found in seen.found] == [len(RULES), SIZE_LIMIT + 1] * 2
-    assert seen.problems == []
+    found, problems = found_in(path, records * 2)
+    assert [len(each.body or b"") for each in found] == [len(RULES), SIZE_LIMIT + 1] * 2
+    assert problems == []
 
 
 def test_any_damage_is_survived(path: Path) -> None:
@@ -400,7 +380,7 @@ def test_any_damage_is_survived(path: Path) -> None:
         for _ in range(source.randint(1, 5)):
             octets[source.randrange(len(octets))] = source.randrange(256)
         path.write_bytes(octets[: source.randint(1, len(octets))])
-        problems: list[Any] = []
+        problems: list[str] = []
         assert len(list(read(path, problems.append))) <= 3
         # And the member itself is whole, but its content is damaged.
         path.write_bytes(gzip.compress(bytes(octets)))

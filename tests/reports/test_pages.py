@@ -17,38 +17,10 @@ from jinja2 import UndefinedError
 from parsel import Selector
 
 from scrapy_rep import Reason
-from scrapy_rep.reports import pages
+from scrapy_rep.reports import pages, records
 from scrapy_rep.reports.answers import REASONS
-from scrapy_rep.reports.pages import (
-    asset,
-    count,
-    environment,
-    link,
-    moment,
-    octets,
-    percent,
-    render,
-    report_page,
-    report_summary,
-    seconds,
-    shown,
-    survey_page,
-    survey_summary,
-)
-from scrapy_rep.reports.records import (
-    ALLOWED_ANYWAY,
-    EXEMPT,
-    UNCHECKED,
-    Counts,
-    Deciding,
-    OriginReport,
-    Report,
-    RobotsFile,
-    RuleText,
-    Run,
-    Version,
-    utc,
-)
+from scrapy_rep.reports.pages import percent, report_page, seconds, shown, survey_page
+from scrapy_rep.reports.records import Counts, Deciding, OriginReport, Report, utc
 from testing import report_samples
 from testing.hostile_texts import ATTACKS
 
@@ -71,20 +43,12 @@ def _text(element: Any) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-def row(report: Report, origin: str) -> list[str]:
-    """Return the cells of an origin."""
+def row_of(report: Report, origin: str) -> tuple[list[str], str]:
+    """Return the cells of an origin, and its details."""
     page = tree_of(report_page(report))
-    (found,) = page.xpath(
-        "//table[@class='origins']/tbody/tr[1][th/code[text()=$origin]]", origin=origin
-    )
-    return [_text(cell) for cell in found]
-
-
-def details(report: Report, origin: str) -> str:
-    """Return the details of an origin."""
-    page = tree_of(report_page(report))
-    (found,) = page.xpath("//tbody[tr/th/code[text()=$origin]]//details", origin=origin)
-    return _text(found)
+    (body,) = page.xpath("//table[@class='origins']/tbody[tr/th/code[text()=$a]]", a=origin)
+    (details,) = body.xpath(".//details")
+    return [_text(cell) for cell in body.xpath("tr[1]/*")], _text(details)
 
 
 def cards(report: Report) -> dict[str, list[str]]:
@@ -137,19 +101,19 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     ]
     assert answers[PACE][0] == "No, 2 gaps too short"
     assert "news.example: 2 of 26, smallest 0.4 s, asked 2 s." in answers[PACE]
-    text = details(report, "https://shop.example")
-    assert "States of the robots.txt" in text
-    assert "No robots.txt (404)" in text
+    cells, details = row_of(report, "https://shop.example")
+    assert cells[1].endswith("Disallowed request")
+    assert "States of the robots.txt" in details
+    assert "No robots.txt (404)" in details
     text = text_of(report)
     assert "1 run did not end: the process was killed or still runs." in text
     assert "The file of run 2 is damaged: line 7 cannot be read." in text
     assert "120 requests to origins that are not listed: there are too many." in text
-    assert row(report, "https://shop.example")[1].endswith("Disallowed request")
 
 
 @pytest.mark.parametrize("report", [report_samples.report(), report_samples.troubled()])
 def test_page_and_terminal_say_the_same(report: Report) -> None:
-    lines = [line.split("\x1f")[-1] for line in report_summary(report).splitlines()]
+    lines = [line.split("\x1f")[-1] for line in pages.report_summary(report).splitlines()]
     answers = [line for found in cards(report).values() for line in found]
     start = lines.index(answers[0])
     assert lines[start : start + len(answers)] == answers
@@ -181,7 +145,7 @@ def test_what_is_known_of_an_exception() -> None:
     by_spider = "allowed by the spider (dont_obey_robotstxt)."
     assert cards(report)[EXCEPTIONS] == ["Yes", f"2 requests, {by_spider}"]
     unknown = Deciding("exempt", sent=9, examples=["https://0.example/a"])
-    free = Deciding("exempt", sent=1, detail=ALLOWED_ANYWAY)
+    free = Deciding("exempt", sent=1, detail=records.ALLOWED_ANYWAY)
     refused = Deciding("local-rule", False, detail="ours", dropped=1)
     report.origins = [
         OriginReport(f"https://{number}.example", "", deciding=[unknown, free, refused])
@@ -213,18 +177,18 @@ def test_what_is_missing_is_said() -> None:
 def test_the_states_in_their_order() -> None:
     """Amber is for those between the first and the last."""
     report = report_samples.empty()
-    names = [
-        "rules", "empty", "not-robots-txt", "challenge", "unavailable", "refused", "redirect-loop",
-        "disallowed", "unreachable", "unknown",
-    ]  # fmt: skip
-    report.origins = [OriginReport(f"https://{name}", name, name) for name in reversed(names)]
+    expected = {
+        "rules": "Rules good", "empty": "Empty warn", "not-robots-txt": "Not a robots.txt warn",
+        "challenge": "Challenge warn", "unavailable": "No robots.txt (404) warn",
+        "refused": "Refused (401, 403) warn", "redirect-loop": "Redirect loop warn",
+        "disallowed": "All disallowed warn", "unreachable": "Unreachable bad",
+        "unknown": "Not fetched plain",
+    }  # fmt: skip
+    report.origins = [OriginReport(f"https://{name}", name, name) for name in reversed(expected)]
     page = tree_of(report_page(report))
     rows = page.xpath("//table[@class='bars']/tbody/tr")
-    assert [(_text(row[0]), *row.xpath(".//rect/@class")) for row in rows] == [
-        ("Rules", "good"), ("Empty", "warn"), ("Not a robots.txt", "warn"), ("Challenge", "warn"),
-        ("No robots.txt (404)", "warn"), ("Refused (401, 403)", "warn"), ("Redirect loop", "warn"),
-        ("All disallowed", "warn"), ("Unreachable", "bad"), ("Not fetched", "plain"),
-    ]  # fmt: skip
+    found = [f"{_text(row[0])} {' '.join(row.xpath('.//rect/@class'))}" for row in rows]
+    assert found == list(expected.values())
     assert {rect.get("width") for rect in page.xpath("//td[@class='bar']//rect")} == {"10.00"}
     assert page.xpath("//td[@class='axis']//span/text()") == ["0", "50 %", "100 %"]
     del report.origins[2:]  # fewer than three are a sentence
@@ -245,10 +209,10 @@ def test_the_title_says_source_and_date() -> None:
 
 def test_a_row_and_its_details() -> None:
     report = report_samples.report()
-    assert row(report, "https://news.example") == [
+    cells, text = row_of(report, "https://news.example")
+    assert cells == [
         "https://news.example", "Rules 200", "2026-11-22 08:30:01 UTC", "216 B", "22", "3", "22",
     ]  # fmt: skip
-    text = details(report, "https://news.example")
     for part in (
         "robots.txt https://news.example/robots.txt",
         "Result Rules, status 200",
@@ -263,9 +227,9 @@ def test_a_row_and_its_details() -> None:
         assert part in text, part
 
 
-def version(result: str, status: int, sha256: str, octets: int) -> Version:
+def version(result: str, status: int, sha256: str, octets: int) -> records.Version:
     found: tuple[Any, ...] = (result, "rules", "site", status, None, [], None, sha256)
-    return Version(*found, first_at=AT, last_at=AT, octets=octets)
+    return records.Version(*found, first_at=AT, last_at=AT, octets=octets)
 
 
 def test_an_origin_of_which_little_is_known() -> None:
@@ -275,27 +239,22 @@ def test_an_origin_of_which_little_is_known() -> None:
         OriginReport("https://a.example", "a.example"),
         OriginReport("https://b.example", "b.example", state="unreachable", versions=[fetched]),
     ]
-    assert row(report, "https://a.example")[1:4] == ["Not fetched", *["\N{EN DASH}"] * 2]
-    assert "Its robots.txt was not fetched." in details(report, "https://a.example")
-    assert row(report, "https://b.example")[1:4] == [
-        "Unreachable 503 (last good copy)", "2026-11-22 08:30:00 UTC", "9 B",
-    ]  # fmt: skip
-    assert "The report does not have the text of this file." in details(report, "https://b.example")
+    cells, details = row_of(report, "https://a.example")
+    assert cells[1:4] == ["Not fetched", *["\N{EN DASH}"] * 2]
+    assert "Its robots.txt was not fetched." in details
+    cells, details = row_of(report, "https://b.example")
+    assert cells[1:4] == ["Unreachable 503 (last good copy)", "2026-11-22 08:30:00 UTC", "9 B"]
+    assert "The report does not have the text of this file." in details
 
 
 def one_file(text: str, *lines: int) -> Report:
     """Return a report of one origin, whose file decided by some lines."""
-    origin = OriginReport(
-        "https://a.example",
-        "a.example",
-        versions=[version("rules", 200, "a", len(text))],
-        deciding=[
-            Deciding("rules", False, "a", "*", RuleText(False, "/", line), dropped=1)
-            for line in lines
-        ],
-    )
+    rules = [records.RuleText(False, "/", line) for line in lines]
+    deciding = [Deciding("rules", False, "a", "*", rule, dropped=1) for rule in rules]
+    versions = [version("rules", 200, "a", len(text))]
     report = report_samples.empty()
-    report.origins, report.files = [origin], {"a": RobotsFile(len(text), text)}
+    report.origins = [OriginReport("https://a", "a", versions=versions, deciding=deciding)]
+    report.files = {"a": records.RobotsFile(len(text), text)}
     return report
 
 
@@ -303,14 +262,9 @@ def test_of_a_long_file_the_first_lines_are_shown() -> None:
     report = one_file("".join(f"Disallow: /{number}\n" for number in range(1, 1001)), 3, 100, 999)
     lines = tree_of(report_page(report)).xpath("//ol[@class='file']/li")
     assert len(lines) == 300
-    assert {_text(line) for line in lines if line.find("mark") is not None} == {
-        "Disallow: /3 1 dropped",
-        "Disallow: /100 1 dropped",
-    }
+    marked = [_text(line) for line in lines if line.find("mark") is not None]
+    assert marked == ["Disallow: /3 1 dropped", "Disallow: /100 1 dropped"]
     assert "700 lines of 1,000 not shown." in text_of(report)
-
-
-def test_an_empty_file_and_rules_that_are_left_out() -> None:
     report = one_file("", 1)
     report.origins[0].deciding_left_out = 4
     text = text_of(report)
@@ -326,26 +280,18 @@ def test_what_does_not_fit_is_left_out_and_stated(monkeypatch: pytest.MonkeyPatc
     assert set(names[:2]) == {"https://shop.example", "https://news.example"}
     with_details = len(page.xpath("//table[@class='origins']//details"))
     assert 2 <= with_details < 20
-    text = text_of(report)
-    assert f"The details of {30 - with_details} origins: not on this page" in text
+    omitted = f"The details of {30 - with_details} origins: not on this page"
+    assert omitted in text_of(report)
 
 
 def test_all_reasons_have_a_text() -> None:
-    assert set(REASONS) == {*Reason, EXEMPT, UNCHECKED}
+    assert set(REASONS) == {*Reason, records.EXEMPT, records.UNCHECKED}
 
 
-def test_each_link_leads_to_a_part_of_the_page() -> None:
-    page = tree_of(report_page(report_samples.report()))
-    links = page.xpath("//a/@href")
-    parts = set(page.xpath("//@id"))
-    assert [link for link in links if link.startswith("#") and link[1:] not in parts] == []
-    assert [link for link in links if not link.startswith("#")] == [
-        "https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"
-    ]
-
-
-def test_each_table_has_headers_and_each_chart_a_text() -> None:
+def test_links_tables_charts_and_headings_are_sound() -> None:
     page = tree_of(report_page(report_samples.troubled()))
+    parts = {f"#{part}" for part in page.xpath("//@id")}
+    assert {link for link in page.xpath("//a/@href") if link not in parts} == pages.LINKS
     assert page.xpath("//th[not(@scope)]") == []
     assert page.xpath("//table[not(.//th)]") == []
     assert page.xpath("//svg[not(@aria-hidden='true') and not(title/text())]") == []
@@ -373,10 +319,9 @@ def points(report: Report, where: str = "//") -> dict[str, tuple[str, str]]:
     return {_text(row[1]): (_text(row[2]), _text(row[3])) for row in rows}
 
 
-def crawl(run: Run | None = None, **counts: int) -> Report:
-    report = report_samples.empty(run or report_samples.run())
-    totals: dict[str, Any] = counts
-    report.totals = Counts(9, 9, **totals)
+def crawl(counts: dict[str, Any] | None = None, **changes: object) -> Report:
+    report = report_samples.empty(report_samples.run(**changes))
+    report.totals = Counts(9, 9, **(counts or {}))
     return report
 
 
@@ -391,21 +336,12 @@ def test_what_a_crawl_cannot_show_is_folded_away() -> None:
 
 
 def with_header(header: str, *tokens: str) -> Report:
-    run = report_samples.run(tokens=list(tokens), scrapy_settings={"USER_AGENT": header})
-    return crawl(run)
+    return crawl(tokens=list(tokens), scrapy_settings={"USER_AGENT": header})
 
 
 def with_cache(enabled: str, policy: str) -> Report:
     settings = {"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"}
-    return crawl(report_samples.run(scrapy_settings=settings))
-
-
-def with_downloads(**counts: int) -> Report:
-    return crawl(report_samples.run(downloads=counts))
-
-
-def without(setting: str) -> Report:
-    return crawl(report_samples.run(settings={setting: "False"}))
+    return crawl(scrapy_settings=settings)
 
 
 def not_shown() -> Report:
@@ -421,8 +357,9 @@ URL = "(+https://bot.example/about)"
 @pytest.mark.parametrize(
     ("title", "report", "judgment", "evidence"),
     [
-        (REP, crawl(sent_disallowed=1), NOT_MET, "1 request went to disallowed URLs."),
-        (REP, crawl(sent_exempt=2), NOT_TOLD, "2 requests had dont_obey_robotstxt and no check."),
+        (REP, crawl({"sent_disallowed": 1}), NOT_MET, "1 request went to disallowed URLs."),
+        (REP, crawl({"sent_exempt": 2}), NOT_TOLD,
+         "2 requests had dont_obey_robotstxt and no check."),
         (USER_AGENT, with_header(f"mybot/1 {URL}", "mybot"), MET, f"address: mybot/1 {URL}"),
         (USER_AGENT, with_header("mybot/1 (x@y@bot.example)", "mybot"), MET, "mybot/1"),
         (USER_AGENT, with_header(f"mybot/1 {'a' * 99_000}", "mybot"), NOT_MET, "mybot/1 aaa"),
@@ -436,13 +373,13 @@ URL = "(+https://bot.example/about)"
         (SPEED, report_samples.troubled(), NOT_MET, "were shorter than the delay."),
         (SPEED, crawl(), NOT_TOLD, "No robots.txt asked for a delay."),
         (SPEED, not_shown(), NOT_TOLD, "The record does not show each request that was sent."),
-        (FILE_CACHE, without("REP_CONDITIONAL_GET"), NOT_MET, "for robots.txt files"),
-        (BACKOFF, with_downloads(**{"response_status_count/503": 2}), MET,
+        (FILE_CACHE, crawl(), MET, "for robots.txt files"),
+        (BACKOFF, crawl(downloads={"response_status_count/503": 2}), MET,
          "Responses by status: 503: 2."),
-        (BACKOFF, without("REP_BACKOFF"), NOT_MET, "REP_BACKOFF is off."),
-        (METHODS, with_downloads(**{"request_method_count/GET": 4}), MET, "method: GET: 4."),
-        (METHODS, with_downloads(**{"request_method_count/POST": 1}), NOT_MET, "POST: 1."),
-        (METHODS, with_downloads(), NOT_TOLD, "does not have the methods of requests."),
+        (BACKOFF, crawl(settings={"REP_BACKOFF": "False"}), NOT_MET, "REP_BACKOFF is off."),
+        (METHODS, crawl(downloads={"request_method_count/GET": 4}), MET, "method: GET: 4."),
+        (METHODS, crawl(downloads={"request_method_count/POST": 1}), NOT_MET, "POST: 1."),
+        (METHODS, crawl(downloads={}), NOT_TOLD, "does not have the methods of requests."),
         (PAGE_CACHE, with_cache("False", "RFC2616Policy"), NOT_USED, "HTTP cache is not on"),
         (PAGE_CACHE, with_cache("1", "DummyPolicy"), NOT_USED, "does not use caching directives"),
         (PAGE_CACHE, with_cache("1", "RFC2616Policy"), MET, "with the policy of RFC 2616"),
@@ -457,11 +394,6 @@ def test_a_practice(title: str, report: Report, judgment: str, evidence: str) ->
 # Surveys
 
 
-def test_a_row_without_a_name_has_a_header() -> None:
-    rows = tree_of(survey_page(report_samples.survey(" ", "\t"))).xpath("//th[@scope='row']")
-    assert {row.text for row in rows} == {"(empty)"}
-
-
 def test_the_answers_and_the_lists() -> None:
     made = report_samples.survey("size", "crawl_delay")
     text = " ".join(" ".join(tree_of(survey_page(made)).itertext()).split())
@@ -470,9 +402,11 @@ def test_the_answers_and_the_lists() -> None:
         "30 more are not shown.", "3 · 1 / 1 / 1",
     ):  # fmt: skip
         assert part in text
-    assert "size\x1f0 B\x1f1 B\x1f2 B" in survey_summary(made)
-    assert "crawl delay\x1f0 s\x1f1 s\x1f2 s" in survey_summary(made)
-    assert "\nand 30 more" in survey_summary(made)
+    assert "size\x1f0 B\x1f1 B\x1f2 B" in pages.survey_summary(made)
+    assert "crawl delay\x1f0 s\x1f1 s\x1f2 s" in pages.survey_summary(made)
+    assert "\nand 30 more" in pages.survey_summary(made)
+    rows = tree_of(survey_page(report_samples.survey(" ", "\t"))).xpath("//th[@scope='row']")
+    assert {row.text for row in rows} == {"(empty)"}
 
 
 # What hostile sites send
@@ -503,9 +437,9 @@ def test_no_text_becomes_an_element_or_an_attribute(texts: list[str]) -> None:
     tree = tree_of(report)
     assert len(tree.xpath("//script")) == len(tree.xpath("//style")) == 1
     assert len(tree.xpath("//section")) == 6
-    assert tree.xpath("//script/text()") == [str(asset("page.js"))]
+    assert tree.xpath("//script/text()") == [str(pages.asset("page.js"))]
     assert len(tree_of(other).xpath("//section")) == 7
-    summary = survey_summary(report_samples.survey(*texts))
+    summary = pages.survey_summary(report_samples.survey(*texts))
     assert len(summary.split("\n\n")) == 11
     for character in {*report, *other, *summary} - {"\n", "\t", "\x1f"}:
         assert unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"}
@@ -515,7 +449,7 @@ def test_no_text_becomes_an_element_or_an_attribute(texts: list[str]) -> None:
 
 
 def of(template: str, **values: object) -> str:
-    return environment().from_string(template).render(values)
+    return pages.environment().from_string(template).render(values)
 
 
 @given(st.text() | st.sampled_from(ATTACKS))
@@ -542,21 +476,23 @@ def test_each_value_is_cut_and_visible(text: object, result: str) -> None:
     assert of("{{ text }}", text=text) == result
 
 
-def test_a_name_that_is_missing_is_an_error() -> None:
-    with pytest.raises(UndefinedError):
-        of("{{ nothing }}")
-
-
 def test_links_lead_to_the_page_or_to_a_known_page() -> None:
-    assert [link(each) for each in ("#summary", *pages.LINKS)] == ["#summary", *pages.LINKS]
+    assert [pages.link(each) for each in ("#summary", *pages.LINKS)] == ["#summary", *pages.LINKS]
     for target in ("https://evil.example/", "javascript:alert(1)", "", "//x"):
         with pytest.raises(ValueError, match="not a link of a page"):
-            link(target)
+            pages.link(target)
+
+
+def test_a_mistake_in_a_template_is_an_error() -> None:
+    with pytest.raises(UndefinedError):
+        of("{{ nothing }}")
+    with pytest.raises(ValueError, match="has an end tag"):
+        pages.asset("templates/base.html")
 
 
 def test_a_page_runs_and_loads_nothing_else() -> None:
-    made = render("base.html", title="<a>", description='"b', sections=[("answers", "Answers")],
-                  script_name="page.js")  # fmt: skip
+    values = {"title": "<a>", "description": '"b', "script_name": "page.js"}
+    made = pages.render("base.html", sections=[("answers", "Answers")], **values)
     assert made.startswith('<!DOCTYPE html>\n<html lang="en" dir="ltr">')
     assert "<title>&lt;a&gt;</title>" in made
     found = [
@@ -570,25 +506,24 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
     ) in [("content", each.get("content")) for each in tree_of(made).iter("meta")]
 
 
-def test_an_asset_cannot_end_its_element() -> None:
-    with pytest.raises(ValueError, match="has an end tag"):
-        pages.asset("templates/base.html")
-
-
 # Numbers
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (count(0, "gap"), "0 gaps"), (count(1, "gap"), "1 gap"), (count(1200, "gap"), "1,200 gaps"),
-        (count(2, "page was", "pages were"), "2 pages were"),
-        (percent(0, 0), "\N{EN DASH}"), (percent(0, 5), "0 %"), (percent(5, 5), "100 %"),
-        (percent(1, 3), "33 %"), (percent(1, 20), "5.0 %"), (percent(1, 100_000), "< 0.1 %"),
-        (percent(99_999, 100_000), "> 99.9 %"),
-        (octets(0), "0 B"), (octets(1_023), "1,023 B"), (octets(4_300), "4.2 KiB"),
-        (octets(512_000), "500 KiB"),
-        (moment(utc(0)), "1970-01-01 00:00:00 UTC"),
+        (pages.count(2, "page was", "pages were"), "2 pages were"),
+        *((pages.count(number, "gap"), text) for number, text in (
+            (0, "0 gaps"), (1, "1 gap"), (1200, "1,200 gaps"),
+        )),
+        *((percent(*shares), text) for text, *shares in (
+            ("\N{EN DASH}", 0, 0), ("0 %", 0, 5), ("100 %", 5, 5), ("33 %", 1, 3), ("5.0 %", 1, 20),
+            ("< 0.1 %", 1, 100_000), ("> 99.9 %", 99_999, 100_000),
+        )),
+        *((pages.octets(number), text) for number, text in (
+            (0, "0 B"), (1_023, "1,023 B"), (4_300, "4.2 KiB"), (512_000, "500 KiB"),
+        )),
+        (pages.moment(utc(0)), "1970-01-01 00:00:00 UTC"),
         *((seconds(number), text) for number, text in (
             (0, "0 s"), (0.0001, "< 0.001 s"), (0.05, "0.05 s"), (0.25, "0.25 s"), (0.9999, "1 s"),
             (1, "1 s"), (2.345, "2.35 s"), (59.96, "60 s"), (99.97, "100 s"), (100, "1 min 40 s"),

@@ -21,7 +21,7 @@ from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
 from scrapy_rep.reports.pages import report_page
 from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
-from scrapy_rep.reports.records import MAX_NAMES, AskedPace, Report, Version, json_text, utc
+from scrapy_rep.reports.records import MAX_NAMES, AskedPace, Report, json_text, utc
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
 
@@ -42,7 +42,7 @@ def crawled(run_id: str = "run", now: float = NOW, pages: int = 3) -> SampleLog:
         for number in range(pages):
             made.clock.now += 1
             sent(made, f"{host}/{run_id}/{number}", ALLOWED)
-        made.dropped(f"{host}/a", denied())
+        made.disallowed(f"{host}/a", denied())
     made.end({"request_count": 1}, "finished")
     return made
 
@@ -75,22 +75,16 @@ def test_a_log_that_is_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b"\xff\x00",
-        b"[]",
-        b'["request","sent","now","a","b",0]',
-        b'["later event",1]',
-        b"[" * 100_000,
-        b"x" * 5 * MAX_LINE,
-    ],
+    [b"\xff\x00", b"[]", b'["request","sent","now","a","b",0]', b'["later event",1]',
+     b"[" * 100_000, b"x" * 5 * MAX_LINE],
     ids=["bytes", "no event", "types", "later", "nested", "long"],
-)
+)  # fmt: skip
 def test_the_lines_before_a_broken_one_are_used(tmp_path: Path, line: bytes) -> None:
-    made = crawled()
+    octets = crawled().octets()
     path = tmp_path / "one.events.gz"
-    path.write_bytes(made.octets() + gzip.compress(line) + crawled().octets())
+    path.write_bytes(octets + gzip.compress(line) + octets)
     report, notes = read(path)
-    number = len(gzip.decompress(made.octets()).splitlines())
+    number = len(gzip.decompress(octets).splitlines())
     assert report.runs[0].damage == f"the end after line {number} cannot be read"
     assert report.totals.sent == 6
     assert "is damaged: the end after line" in notes[0]
@@ -140,8 +134,8 @@ def test_a_rule_belongs_to_the_file_of_its_run(tmp_path: Path) -> None:
     for number in (1, 2):
         made = log(str(number), NOW)  # at the same time
         fetched(made, "http://a.example", b"User-agent: *\nDisallow: /a\n# %d" % number)
-        made.dropped("http://a.example/a", denied())
-        made.dropped("http://a.example/a", Verdict(False, Reason.LOCAL_RULE, None, None, "mine"))
+        made.disallowed("http://a.example/a", denied())
+        made.disallowed("http://a.example/a", Verdict(False, Reason.LOCAL_RULE, None, None, "mine"))
         paths.append(made.write(tmp_path / str(number)))
     report, _ = read(*paths)
     local, first, second = report.origins[0].deciding
@@ -184,9 +178,6 @@ def test_another_file_is_refused_by_name(tmp_path: Path, octets: bytes) -> None:
         path.write_bytes(content)
         with pytest.raises(ReportError, match=r"cannot read .*other: it is not an event log"):
             read_reports([path])
-
-
-def test_a_file_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ReportError, match=r"cannot read .*missing: No such file"):
         read_reports([tmp_path / "missing"])
     with pytest.raises(ReportError, match="cannot read a\0b"):
@@ -196,21 +187,16 @@ def test_a_file_that_is_missing(tmp_path: Path) -> None:
 # The report of events, and its limits
 
 
-def versions_of(made: SampleLog) -> list[Version]:
-    (origin,) = made.report().origins
-    return origin.versions
-
-
 def test_the_counts_stay_complete_beyond_the_most_origins() -> None:
     made = log()
     for number in range(5):
         fetched(made, f"http://{number}.example")
         sent(made, f"http://{number}.example/", ALLOWED)
-        made.dropped(f"http://{number}.example/a", denied(1))
+        made.disallowed(f"http://{number}.example/a", denied(1))
         made.page(f"http://{number}.example/", PageDirectives(noindex=True), {"search": False})
-        made.dropped_for_directive(f"http://{number}.example/", "noindex")
-        made.dropped_for_usage(f"http://{number}.example/", ["search"])
-    made.dropped("http:///", Verdict(False, Reason.INVALID_HOST))
+        made.page_dropped(f"http://{number}.example/", ["noindex"])
+        made.page_dropped(f"http://{number}.example/", ["search"], is_usage=True)
+    made.disallowed("http:///", Verdict(False, Reason.INVALID_HOST))
     report = made.report(origins=2)
     assert (len(report.origins), len(report.hosts)) == (2, 2)
     assert (report.totals.sent, report.totals.dropped) == (5, 6)
@@ -231,7 +217,7 @@ def test_the_origins_with_problems_come_first() -> None:
 def test_the_most_rules() -> None:
     made = log()
     for line in range(1, 6):
-        made.dropped(f"{A}/a", denied(line))
+        made.disallowed(f"{A}/a", denied(line))
     report = made.report(deciding=3)
     (origin,) = report.origins
     assert [row.rule.line for row in origin.deciding if row.rule] == [1, 2, 3]
@@ -242,7 +228,7 @@ def test_the_most_rules() -> None:
 def test_a_report_has_no_passwords() -> None:
     made = log()
     sent(made, "http://me:secret@a.example/", ALLOWED)
-    made.dropped("http://me:secret@a.example:x/", Verdict(False, Reason.INVALID_HOST))
+    made.disallowed("http://me:secret@a.example:x/", Verdict(False, Reason.INVALID_HOST))
     assert "secret" not in json_text(made.report())
 
 
@@ -264,7 +250,7 @@ def test_of_many_states_the_last_ones_are_kept() -> None:
     for number in range(9):
         origin = fetched(made, A, b"# %d" % number, origin=origin)
         if number == 4:
-            made.dropped(f"{A}/a", denied(1))
+            made.disallowed(f"{A}/a", denied(1))
         made.clock.now += 7200
     report = made.report(versions=3)
     found = report.origins[0].versions
@@ -287,7 +273,7 @@ def test_a_state_lasts_until_another_one_is_fetched() -> None:
     fetched(made, A, BODIES[0], Unavailable(f"{A}/robots.txt", clock.now + 9, 404), origin)
     clock.now += 10
     fetched(made, A, BODIES[1], None, origin)
-    found = versions_of(made)
+    found = made.report().origins[0].versions
     assert [(each.result, each.effect, each.status, each.fetches) for each in found] == [
         ("rules", "rules", 200, 3),
         ("unreachable", "rules", 503, 1),
@@ -315,7 +301,7 @@ def test_what_a_fetch_without_a_file_means(
 ) -> None:
     made = log(**settings)
     fetched(made, A, event=event)
-    ((version),) = versions_of(made)
+    (version,) = made.report().origins[0].versions
     assert (version.effect, version.result, version.sha256) == (effect, result, None)
 
 
@@ -354,8 +340,8 @@ def test_requests_without_a_verdict_and_in_spite_of_one_are_counted() -> None:
 def test_urls_without_a_host_are_counted() -> None:
     made = log()
     for number in range(7):
-        made.dropped(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
-    made.final_url_disallowed("http:///", Verdict(False, Reason.INVALID_HOST))
+        made.disallowed(f"http:///{number}", Verdict(False, Reason.INVALID_HOST))
+    made.disallowed("http:///", Verdict(False, Reason.INVALID_HOST), was_sent=True)
     made.page("data:,", PageDirectives(noindex=True), {})
     report = made.report()
     assert report.totals.dropped_for == {"invalid-host": 7}
@@ -365,13 +351,14 @@ def test_urls_without_a_host_are_counted() -> None:
 
 def test_waits_are_counted() -> None:
     made = log()
-    made.waited(A, "robots_txt", 0.5)
-    made.waited(A, "pace", 2)
-    made.waited(A, "pace", 3)
-    totals = made.report().totals
+    for kind, seconds in (("robots_txt", 0.5), ("pace", 2), ("pace", 3), ("backoff", 7)):
+        made.waited(A, kind, seconds)
+    report = made.report()
+    totals = report.totals
     assert (totals.waited, totals.wait_seconds) == (1, 0.5)
     assert (totals.delayed, totals.delay_seconds) == (2, 5)
-    assert [each.deciding for each in made.report().origins] == [[]]
+    assert (totals.backoffs, totals.backoff_seconds) == (1, 7)
+    assert [each.deciding for each in report.origins] == [[]]
 
 
 def test_directives_and_uses() -> None:
@@ -384,8 +371,8 @@ def test_directives_and_uses() -> None:
     )
     made.page(f"{A}/1", directives, {"train-ai": False, "search": True})
     made.page(f"{A}/2", PageDirectives(tdm_reservation=False), {})
-    made.dropped_for_usage(f"{A}/1", ["train-ai"])
-    made.dropped_for_directive(f"{A}/1", "rel_nofollow")
+    made.page_dropped(f"{A}/1", ["train-ai"], is_usage=True)
+    made.page_dropped(f"{A}/1", ["rel_nofollow"])
     (origin,) = made.report().origins
     found = {each.name: each for each in origin.statements}
     assert found["noindex"].examples == [f"{A}/1"]
@@ -397,15 +384,11 @@ def test_directives_and_uses() -> None:
     assert (use.kind, use.responses, use.refused, use.dropped) == ("usage", 1, 1, 1)
     assert use.examples == [f"{A}/1"]
     assert found["search"].responses == 1
-
-
-def test_a_site_that_names_any_number_of_uses() -> None:
-    made = log()
-    for number in range(2 * MAX_NAMES):
-        made.page(f"{A}/", PageDirectives(), {f"use-{number}-{'x' * 1000}": False})
-    (origin,) = made.report().origins
-    assert len(origin.statements) == MAX_NAMES
-    assert max(len(each.name) for each in origin.statements) <= 300
+    for number in range(2 * MAX_NAMES):  # a site may name any number of uses
+        made.page("http://b.example/", PageDirectives(), {f"use-{number}-{'x' * 1000}": False})
+    names = [each.name for each in made.report().origins[1].statements]
+    assert len(names) == MAX_NAMES
+    assert max(map(len, names)) <= 300
 
 
 def test_the_last_pace_is_stated() -> None:

@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.stores import Claim, Entry, StoreError
+from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
 
@@ -18,28 +18,15 @@ OLD, NEW = (Entry(AccessResult.SUCCESSFUL, at, 0, body=b"") for at in (1, 2))
 class FailingStore(MemoryStore):
     """Fails after ``left`` calls."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.left = 1000
-        self.calls = 0
+    left, calls = 1000, 0
+    error: BaseException = StoreError("it failed")
 
-    def _used(self) -> None:
+    def _call(self, *arguments: Any) -> Any:
         self.calls += 1
         if self.left == 0:
-            raise StoreError("it failed")
+            raise self.error
         self.left -= 1
-
-    async def get(self, origin: str) -> Entry | None:
-        self._used()
-        return await super().get(origin)
-
-    async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        self._used()
-        return await super().put(origin, entry, fence)
-
-    async def claim(self, origin: str, seconds: float) -> Claim:
-        self._used()
-        return await super().claim(origin, seconds)
+        return super()._call(*arguments)
 
 
 class Clock:
@@ -68,11 +55,14 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
     store: FallbackStore, failing: FailingStore, clock: Clock
 ) -> None:
     await store.put("a", OLD)
+    assert await store.reserve_host("a", 3000) == 0
     failing.left, failing.calls = 0, 0
     for _ in range(5):
         assert await store.put("a", NEW), "the crawl continues"
     assert await store.get("a") is None
     assert await store.claim("a", 1) == (True, None, 0)
+    await store.release_host("a", 10)  # the crawl cannot release what it has reserved
+    assert await store.reserve_host("a", 10) == 0
     assert failing.calls == 1
     clock.now += RETRY_INTERVAL
     assert await store.get("a") is None
@@ -83,9 +73,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
-async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
-    clock: Clock, is_newer: bool
-) -> None:
+async def test_an_entry_without_a_claim_replaces_no_newer_one(clock: Clock, is_newer: bool) -> None:
     """The file was claimed while the store had failed, and is put when the store works again."""
     failing = FailingStore()
     other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)
@@ -99,20 +87,6 @@ async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
         await other.put("a", NEW, (await other.claim("a", 60)).fence)
     assert await store.put("a", OLD, mine.fence) is not is_newer
     assert await other.get("a") == (NEW if is_newer else OLD)
-
-
-async def test_reservations_in_a_failed_store_do_not_apply(
-    store: FallbackStore, failing: Any, clock: Clock
-) -> None:
-    """The crawl cannot release them while the store does not work."""
-
-    async def broken(*_: object) -> float:
-        raise StoreError("it failed")
-
-    assert await store.reserve_host("a", 3000) == 0
-    failing.reserve_host, failing.release_host = broken, broken
-    await store.release_host("a", 10)
-    assert await store.reserve_host("a", 10) == 0
 
 
 def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
@@ -138,12 +112,9 @@ async def test_the_log_has_one_warning_an_hour(
 
 
 async def test_any_error_is_a_failure(
-    store: FallbackStore, failing: Any, caplog: pytest.LogCaptureFixture
+    store: FallbackStore, failing: FailingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken() -> None:
-        raise ZeroDivisionError("\x1b[31m" + "x" * 1000)
-
-    failing._used = broken
+    failing.left, failing.error = 0, ZeroDivisionError("\x1b[31m" + "x" * 1000)
     assert await store.get("a") is None
     (warning,) = messages(caplog, logging.WARNING)
     assert "ZeroDivisionError: \\x1b[31mxxx" in warning
@@ -153,12 +124,9 @@ async def test_any_error_is_a_failure(
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError, CancelledError])
 async def test_a_cancelled_call_is_not_a_failure(
-    store: FallbackStore, failing: Any, error: type[BaseException]
+    store: FallbackStore, failing: FailingStore, error: type[BaseException]
 ) -> None:
-    def cancelled() -> None:
-        raise error
-
-    failing._used = cancelled
+    failing.left, failing.error = 0, error()
     with pytest.raises(error):
         await store.get("a")
     assert store._next_attempt_at is None

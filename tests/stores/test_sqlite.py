@@ -1,16 +1,20 @@
-"""The SQLite file: damaged, full, read-only, of another program, of several processes."""
+"""The SQLite file: damaged, full, of another program, of several processes; and the memory."""
 
 from __future__ import annotations
 
 import os
 import random
+import resource
+import signal
 import sqlite3
 import stat
-import subprocess
-import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,9 +22,8 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.registry import open_store
-from scrapy_rep.stores.sqlite import APPLICATION_ID, SQLiteStore
+from scrapy_rep.stores.sqlite import APPLICATION_ID, MemoryStore, SQLiteStore, _size
 
-ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(
     AccessResult.SUCCESSFUL, 1, 2, 3, b"User-agent: *\n", CopyInfo("https://a.example/robots.txt")
 )
@@ -32,38 +35,111 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "robots.db"
 
 
-def child(function: str, path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.stores.children", function, str(path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def output(process: subprocess.Popen[str]) -> str:
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 0, error
-    return out
-
-
 def store(path: Path) -> SQLiteStore:
     return SQLiteStore(path, ttl=60)
 
 
+# In processes of their own, which call the blocking methods of a store
+
+KILLS, MAX_LIFETIME = 25, 0.04
+
+
+def entry(number: int) -> Entry:
+    body = b"%d\n" % number * (number % 700)
+    return Entry(AccessResult.SUCCESSFUL, number, number, number, body)
+
+
+def opened_store(path: Path) -> SQLiteStore:
+    opened = SQLiteStore(path, ttl=1e9)
+    opened.open()
+    return opened
+
+
+def put(into: SQLiteStore, numbers: Iterable[int]) -> Iterator[tuple[int, bool]]:
+    """Put entries, and yield their numbers and whether they were claimed."""
+    for number in numbers:
+        claimed = into._call(into._claim, str(number), 60)[0]
+        into._call(into._put, str(number), entry(number))
+        yield number, claimed
+
+
+def everything(path: Path) -> dict[str, Entry | None]:
+    opened = opened_store(path)  # SQLite rolls back incomplete changes
+    assert opened._connect().execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    found = dict(opened.entries())
+    opened.disconnect()
+    return found
+
+
+def in_processes(function: Callable[[Path], int], path: Path, number: int = 1) -> list[int]:
+    """Call a function in processes at the same time, and return their results."""
+    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
+        return list(pool.map(function, [path] * number))
+
+
+def kill(path: Path) -> int:
+    """Kill processes that put entries. Returns how many were put."""
+    chance, first = random.Random(1), 0
+    for _ in range(KILLS):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            into = opened_store(path)
+            for number, _ in put(into, range(first, first + 10**6)):
+                os.write(writing, b"%d\n" % number)
+                into._call(into._release, str(number))
+        os.close(writing)
+        time.sleep(chance.uniform(0, MAX_LIFETIME))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        found = everything(path)
+        with os.fdopen(reading) as acknowledged:
+            assert all(found[line.strip()] == entry(int(line)) for line in acknowledged)
+        assert found == {number: entry(int(number)) for number in found}
+        first = max(map(int, found), default=-1) + 1
+    return first
+
+
 def test_a_killed_process_leaves_complete_entries(path: Path) -> None:
-    assert int(output(child("killed", path))) > 25
+    (number,) = in_processes(kill, path)
+    assert number > KILLS, "too few entries were put"
+
+
+def fill(path: Path) -> int:
+    """Put entries on a disk that is full. Returns how many were not put."""
+    into, failed = opened_store(path), 0
+    list(put(into, [1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+    for number in range(2, 600):
+        try:
+            list(put(into, [number]))
+        except StoreError:
+            failed += 1
+    assert into._call(into._get, "1") == entry(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    list(put(into, [600]))
+    into.disconnect()
+    return failed
 
 
 def test_a_full_disk_keeps_the_entries(path: Path) -> None:
-    output(child("full", path))
+    (failed,) = in_processes(fill, path)
+    assert failed
+    found = everything(path)
+    assert len(found) == 600 - failed
+    assert found["600"] == entry(600)
+
+
+def claim(path: Path) -> int:
+    """Return how many of 200 origins this process claims."""
+    return sum(claimed for _, claimed in put(opened_store(path), range(200)))
 
 
 def test_several_processes_create_one_file_together(path: Path) -> None:
-    processes = [child("many", path) for _ in range(4)]
-    assert sum(int(output(process)) for process in processes) == 200
+    assert sum(in_processes(claim, path, 4)) == 200
+
+
+# A file that cannot be used
 
 
 def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,66 +150,44 @@ def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.Mo
             store(path).open()
 
 
-def of_another_version(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 7")
-        db.execute("CREATE TABLE entries (something)")
-    db.close()
+def change(path: Path, *statements: str) -> None:
+    """Change the database as another program would."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
 
 
-def of_another_application(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA application_id = 1")
-        db.execute("CREATE TABLE precious (something)")
-    db.close()
-
-
-def of_an_application_without_a_name(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE precious (something)")
-    db.close()
-
-
-def no_database(path: Path) -> None:
-    path.write_bytes(b"Precious words.\n" * 1000)
-
-
-def damaged(path: Path) -> None:
-    """Damage everything but the header."""
-    opened = store(path)
-    opened.open()
-    opened.disconnect()
-    octets = path.read_bytes()
-    path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+VERSION_7 = (f"PRAGMA application_id = {APPLICATION_ID}", "PRAGMA user_version = 7")
+TABLE = "CREATE TABLE precious (something)"
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        of_another_version,
-        of_another_application,
-        of_an_application_without_a_name,
-        no_database,
-        damaged,
-    ],
+    "made",
+    [(*VERSION_7, TABLE), ("PRAGMA application_id = 1", TABLE), (TABLE,), None, "damaged"],
+    ids=["another version", "another application", "one without a name", "no database", "damaged"],
 )
 @pytest.mark.parametrize("in_jobdir", [True, False])
 async def test_a_file_that_is_no_usable_store_is_not_changed(
-    tmp_path: Path,
-    make: Callable[[Path], None],
-    in_jobdir: bool,
-    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path, made: Any, in_jobdir: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robotstxt.sqlite"
-    make(path)
+    if made is None:
+        path.write_bytes(b"Precious words.\n" * 1000)
+    elif made == "damaged":  # everything but the header
+        opened = store(path)
+        opened.open()
+        opened.disconnect()
+        octets = path.read_bytes()
+        path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+    else:
+        change(path, *made)
     before = path.read_bytes()
     source = None if in_jobdir else f"sqlite:///{path}"
-    opened = open_store(source, jobdir=str(tmp_path), ttl=60)
-    assert opened is not None
-    await opened.put(ORIGIN, ENTRY)
-    assert await opened.get(ORIGIN) is None
-    await opened.close()
+    fallback = open_store(source, jobdir=str(tmp_path), ttl=60)
+    assert fallback is not None
+    await fallback.put(ORIGIN, ENTRY)
+    assert await fallback.get(ORIGIN) is None
+    await fallback.close()
     (warning,) = caplog.records
     assert str(path) in warning.getMessage()
     assert path.read_bytes() == before
@@ -166,11 +220,13 @@ async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float)
 async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) -> None:
     opened = store(path)
     opened.open()
-    with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO claims VALUES ('{ORIGIN}', 'theirs', 0, {until}, 1)")
-        db.execute(f"INSERT INTO hosts VALUES ('a.example', 'theirs', 0, {until})")
-        db.execute(f"INSERT INTO hosts VALUES ('b.example', 'theirs', {until}, 1e9)")
-    db.close()
+    lease = "INSERT INTO leases VALUES"
+    change(
+        path,
+        f"{lease} (1, '{ORIGIN}', 'theirs', 0, {until})",
+        f"{lease} (2, 'a.example', 'theirs', 0, {until})",
+        f"{lease} (3, 'b.example', 'theirs', {until}, 1e9)",
+    )
     assert (await opened.claim(ORIGIN, 90))[0]
     assert await opened.reserve_host("a.example", 90) == 0
     assert await opened.reserve_host("b.example", 90) == 0
@@ -181,9 +237,7 @@ async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) ->
 async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> None:
     opened = store(path)
     opened.open()
-    with sqlite3.connect(path) as db:
-        db.execute(f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
-    db.close()
+    change(path, f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
     assert await opened.get(ORIGIN) is None
     assert (await opened.claim(ORIGIN, 1))[:2] == (True, None)
     await opened.put(ORIGIN, ENTRY)
@@ -194,9 +248,7 @@ async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> Non
 async def test_an_origin_that_is_not_utf_8_does_not_end_the_entries(path: Path) -> None:
     opened = store(path)
     await opened.put(ORIGIN, ENTRY)
-    with sqlite3.connect(path) as db:
-        db.execute("INSERT INTO entries VALUES (CAST(x'ff61' AS TEXT), 0, x'00', 0)")
-    db.close()
+    change(path, "INSERT INTO entries VALUES (CAST(x'ff61' AS TEXT), 0, x'00', 0)")
     assert dict(opened.entries()) == {ORIGIN: ENTRY, "\N{REPLACEMENT CHARACTER}a": None}
     await opened.close()
 
@@ -254,6 +306,42 @@ def test_open_store_refuses_a_path_that_cannot_be_a_file(
     assert "symbolic link" in caplog.records[0].getMessage()
     assert not (tmp_path / "elsewhere.db").exists()
 
-
-def test_without_a_url_and_a_jobdir_there_is_no_store() -> None:
     assert open_store(None, jobdir=None, ttl=60) is None
+
+
+async def test_an_entry_expires(path: Path) -> None:
+    now = 1e9
+    opened = SQLiteStore(path, ttl=0.5, now=lambda: now)
+    await opened.put(ORIGIN, ENTRY)
+    now += 1
+    await opened.put("https://b.example", ENTRY)
+    assert await opened.get(ORIGIN) is None
+    await opened.close()
+
+
+# In memory
+
+
+async def test_memory_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entries that were put first are evicted first."""
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.MAX_MEMORY", 200_000)
+    numbers = range(100)
+    opened = MemoryStore(now=iter(range(1_000)).__next__)
+    for number in numbers:
+        assert await opened.reserve_host(f"{number}.example", 1) == 0
+        await opened.put(str(number), ENTRY._replace(body=random.Random(number).randbytes(10_000)))
+        assert _size(opened._connect()) <= 200_000
+    kept = [number for number in numbers if await opened.get(str(number)) is not None]
+    assert kept == list(numbers)[-len(kept) :]
+    assert 10 <= len(kept) <= 20
+
+
+async def test_the_data_in_memory_has_a_name_and_stays(tmp_path: Path) -> None:
+    one, other = MemoryStore(f"{tmp_path}/1"), MemoryStore(f"{tmp_path}/2")
+    await one.put(ORIGIN, ENTRY)
+    assert (await one.claim(ORIGIN, 10))[:2] == (True, ENTRY)
+    assert (await other.claim(ORIGIN, 10))[:2] == (True, None)
+    assert await one.reserve_host("a.example", 10) == 0
+    assert await other.reserve_host("a.example", 10) == 0
+    await one.close()
+    assert await MemoryStore(f"{tmp_path}/1").get(ORIGIN) == ENTRY
