@@ -532,7 +532,7 @@ def _product_of(value: bytes) -> bytes | None:
     tokens = parse_user_agent(value).tokens if b"/" in value else ()
     if not tokens or not _TOKEN(tokens[0].encode()):
         return None
-    at, end, lowered = -1, 0, value.lower()
+    at, lowered = -1, value.lower()
     while (at := lowered.find(tokens[0].encode(), at + 1)) >= 0:
         end = at + len(tokens[0])
         if lowered[at - 1 : at] in b" \t;(" and lowered[end : end + 1] in b"/;)(":
@@ -544,7 +544,7 @@ class _Crawlers:
     """The known crawlers, and the tokens that are taken for theirs."""
 
     def __init__(self, crawlers: Mapping[str, str]) -> None:
-        self._known = crawlers
+        self._known = {*crawlers, *_NOT_MISTAKEN}
         self._plain = {_without_hyphens(token): written for token, written in crawlers.items()}
         beginnings = {token.partition("-")[0]: written for token, written in crawlers.items()}
         names = {token.removesuffix("bot"): written for token, written in crawlers.items()}
@@ -555,8 +555,8 @@ class _Crawlers:
 
     def nearest(self, token: str) -> str | None:
         """Return the crawler that a token is taken for: ``gpt-bot``, ``chatgpt``, ``googlbot``."""
-        known = {token, token.partition("-")[0]}
-        if known & (self._known.keys() | _NOT_MISTAKEN) or len(token) > _MAX_FIELD_LENGTH:
+        is_known = not self._known.isdisjoint((token, token.partition("-")[0]))
+        if is_known or len(token) > _MAX_FIELD_LENGTH:
             return None
         plain = _without_hyphens(token)
         if found := self._near.get(token) or self._near.get(plain):

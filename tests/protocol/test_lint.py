@@ -290,50 +290,33 @@ def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
     assert [finding.line for finding in findings if "nothing is read" in finding.message] == [line]
 
 
-BEFORE = """\
-\tUser agent : Googlebot/2.1 (+http://g)  # Google's
-  DISSALLOW private/ # see /private/\r
-Disallowed   /a \r\
-visit time: 06:00-08.45\r
-Sitemaps https://h/s.xml
-Crawl-delay 5
-SITE-MAP: https://h/t.xml
-please go away
-disallow: .pdf$
-Dsallow: /a
-"""
-AFTER = """\
-\tUser-agent: Googlebot  # Google's
-  Disallow: /private/ # see /private/\r
-Disallow:   /a \r\
-Visit-time: 06:00-08.45\r
-Sitemap: https://h/s.xml
-Crawl-delay: 5
-Sitemap: https://h/t.xml
-please go away
-disallow: .pdf$
-Dsallow: /a
-"""
+CORRECTIONS = [
+    (b"\tUser agent : Googlebot/2.1 (+http://g)  # Google", b"\tUser-agent: Googlebot  # Google"),
+    (b"  DISSALLOW private/ # see /private/\r", b"  Disallow: /private/ # see /private/\r"),
+    (b"Disallowed   /a \r", b"Disallow:   /a \r"), (b"Disallow : a", b"Disallow: /a"),
+    (b"visit time: 06:00-08.45\r", b"Visit-time: 06:00-08.45\r"), (b"allowed a", b"Allow: a"),
+    (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
+    (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
+    (b"License https://h/l.xml", b"License: https://h/l.xml"),
+    *((kept, kept) for kept in (
+        b"please go away", b"disallow: .pdf$", b"Dsallow: /a", b"Disallow: \xe9 # \xff\xfe",
+        b"User-agent: \xe9/1", b"User-agent: mj12bot/1", b"DisallowAITraining: /",
+    )),
+]  # fmt: skip
+MARKS = [
+    (b"\xef\xbb\xbfDisallow: /a\r\n", b"Disallow: /a\r\n"),
+    (b"\xff\xfeDisallow: /a", b"Disallow: /a"),
+    ("\ufeffDissallow: /ツ\r\n".encode("utf-16-be"),) * 2,
+]
+
+
+@pytest.mark.parametrize(("before", "after"), [*CORRECTIONS, *MARKS])
+def test_corrections(before: bytes, after: bytes) -> None:
+    assert fix(before) == after
 
 
 def test_corrections_keep_everything_else() -> None:
-    assert fix(BEFORE.encode()) == AFTER.encode()
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (b"allowed a", b"Allow: a"), (b"Disallow : a", b"Disallow: /a"),
-        (b"License https://h/l.xml", b"License: https://h/l.xml"),
-        (b"\xef\xbb\xbfDisallow: /a\r\n", b"Disallow: /a\r\n"),
-        (b"\xff\xfeDisallow: /a", b"Disallow: /a"),
-        *((kept, kept) for kept in (
-            b"Disallow: \xe9 # \xff\xfe", b"User-agent: \xe9/1", b"User-agent: mj12bot/1",
-            b"DisallowAITraining: /", "\ufeffDissallow: /ツ\r\n".encode("utf-16-be"),
-        )),
-    ],
-)  # fmt: skip
-def test_corrections(before: bytes, after: bytes) -> None:
+    before, after = (b"\n".join(lines) for lines in zip(*CORRECTIONS))
     assert fix(before) == after
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from typing import Any
 
 import pytest
@@ -193,12 +192,3 @@ _JSON = st.recursive(
 def test_no_file_raises(body: bytes, path: str) -> None:
     TdmRep.parse(body).rule("/" + path)
     TdmRep.parse(b"[" + body).rule("/" + path)
-
-
-def test_a_pickled_file_gives_the_same_answers() -> None:
-    body = b'[{"location": "/a*", "tdm-reservation": 1, "tdm-policy": "/p"}, {}]'
-    tdmrep = TdmRep.parse(body)
-    copy = pickle.loads(pickle.dumps(tdmrep))
-    assert [copy.rule("/a"), copy.rule("/b")] == [tdmrep.rule("/a"), None]
-    assert copy.problem == tdmrep.problem == "1 of its rules are unreadable"
-    assert len(copy) == 1
