@@ -47,41 +47,28 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before the crawl starts."""
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        middlewares = settings.getdict("DOWNLOADER_MIDDLEWARES")
-        priority = PRIORITY
+        names = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
+        new: dict[str, Any] = {name: settings.getdict(name) for name in names}
+        middlewares, priority = new["DOWNLOADER_MIDDLEWARES"], PRIORITY
         for middleware in tuple(middlewares):
             if load_object(middleware) is BuiltInMiddleware:
                 value = middlewares.pop(middleware)
                 priority = PRIORITY if value is None else value
         # Scrapy's base setting has the import path, and Scrapy 2.14 compares the keys as text.
         middlewares[global_object_name(BuiltInMiddleware)] = None
-        _add(settings, "DOWNLOADER_MIDDLEWARES", middlewares, RobotsTxtMiddleware, priority)
-        middlewares = settings.getdict("SPIDER_MIDDLEWARES")
-        _add(settings, "SPIDER_MIDDLEWARES", middlewares, PageDirectivesMiddleware, PAGE_PRIORITY)
-        for built_in, queue in QUEUES.items():
-            if load_object(settings["SCHEDULER_PRIORITY_QUEUE"]) is built_in:
-                priority = settings.getpriority("SCHEDULER_PRIORITY_QUEUE") or 0
-                settings.set("SCHEDULER_PRIORITY_QUEUE", queue, priority)
-                break
+        _add(middlewares, RobotsTxtMiddleware, priority)
+        _add(new["SPIDER_MIDDLEWARES"], PageDirectivesMiddleware, PAGE_PRIORITY)
         handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if handler is not None and load_object(handler) is BuiltInHandler:
-            handlers = {**settings.getdict("DOWNLOAD_HANDLERS"), "ftp": FTPDownloadHandler}
-            _set(settings, "DOWNLOAD_HANDLERS", handlers)
+            new["DOWNLOAD_HANDLERS"]["ftp"] = FTPDownloadHandler
+        queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
+        if queue in QUEUES:
+            new["SCHEDULER_PRIORITY_QUEUE"] = QUEUES[queue]
+        for name, value in new.items():  # each setting keeps its priority
+            settings.set(name, value, settings.getpriority(name) or 0)
 
 
-def _add(
-    settings: BaseSettings,
-    name: str,
-    middlewares: dict[Any, int | None],
-    added: type,
-    priority: int,
-) -> None:
+def _add(middlewares: dict[Any, int | None], added: type, priority: int) -> None:
     """Add a middleware to the ones in a setting, unless it is among them."""
     if not any(load_object(middleware) is added for middleware in middlewares):
         middlewares[added] = priority
-    _set(settings, name, middlewares)
-
-
-def _set(settings: BaseSettings, name: str, value: dict[Any, Any]) -> None:
-    """Set the value of a setting. The setting keeps its priority."""
-    settings.set(name, value, settings.getpriority(name) or 0)

@@ -26,7 +26,7 @@ from .protocol.access import (
     Unreachable,
     retry_interval,
 )
-from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, path_of, verdict_as_sent
 from .protocol.records import Pacing
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
@@ -69,7 +69,7 @@ _ANSWERS: dict[type[Event], State] = {
     Unavailable: State.UNAVAILABLE,  # §2.3.1.3: MAY access any resource
 }
 # §2.3.1.4: MUST assume complete disallow
-_FAILURE: dict[type[Event], State] = {Unreachable: State.UNREACHABLE}
+_RESULTS: dict[type[Event], State] = {**_ANSWERS, Unreachable: State.UNREACHABLE}
 
 
 def _in_use(state: State) -> dict[type[Event], State]:
@@ -81,16 +81,11 @@ def _in_use(state: State) -> dict[type[Event], State]:
 
 TRANSITIONS: dict[State, dict[type[Event], State]] = {
     State.UNKNOWN: {FetchStarted: State.FETCHING},
-    State.FETCHING: {**_ANSWERS, **_FAILURE, Cancelled: State.UNKNOWN},
+    State.FETCHING: {**_RESULTS, Cancelled: State.UNKNOWN},
     State.FRESH: _in_use(State.FRESH),
     State.UNAVAILABLE: _in_use(State.UNAVAILABLE),
     # A result in this state is that of a refresh which took longer than the file was fresh.
-    State.STALE: {
-        **_ANSWERS,
-        **_FAILURE,
-        FetchStarted: State.FETCHING,
-        Cancelled: State.STALE,
-    },
+    State.STALE: {**_RESULTS, FetchStarted: State.FETCHING, Cancelled: State.STALE},
     State.UNREACHABLE: {FetchStarted: State.FETCHING},  # the next attempt
 }
 
@@ -103,13 +98,6 @@ _RESTORED: dict[AccessResult, type[Event]] = {
     AccessResult.UNREACHABLE: Unreachable,
 }
 """For the result in a stored entry, the event that leads to the same state."""
-
-
-_MEANINGS = {
-    AccessResult.DISALLOWED: "everything is disallowed",
-    AccessResult.NOT_ROBOTS_TXT: "not a robots.txt, no rules",
-    AccessResult.CHALLENGE: "a challenge, no rules",
-}
 
 
 class Action(Enum):
@@ -142,7 +130,7 @@ class Resource(NamedTuple):
     """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
 
@@ -150,19 +138,22 @@ class OriginFile:
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
-    host: str = field(init=False, repr=False)
-    copy: CopyInfo | None = field(default=None, repr=False)
+    host: str = field(init=False)
+    copy: CopyInfo | None = None
     """Where the last good copy came from."""
-    redirects: tuple[str, ...] = field(default=(), repr=False)
+    redirects: tuple[str, ...] = ()
     """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
     last URL."""
-    is_cancelled: bool = field(default=False, repr=False)
+    is_cancelled: bool = False
     """Whether the latest fetch was cancelled. A failure of it has no meaning."""
-    is_error_reported: bool = field(default=False, repr=False)
+    is_error_reported: bool = False
     """Whether an error in a fetch that nobody foresaw was logged."""
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
+
+    def __repr__(self) -> str:
+        return f"<{self.resource.name} of {self.key}>"
 
     @property
     def file_url(self) -> str:
@@ -183,7 +174,7 @@ class Tdm(NamedTuple):
     """The number of failed fetches in a row."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Origin(OriginFile):
     """One origin (scheme, host, port), and what is known of its robots.txt.
 
@@ -196,7 +187,7 @@ class Origin(OriginFile):
     state: State = State.UNKNOWN
     content: RobotsTxt | None = None
     """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
-    octets: int = field(default=0, repr=False)
+    octets: int = 0
     """The bytes of the good copy as it was received."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
@@ -204,44 +195,41 @@ class Origin(OriginFile):
     """The URL of the last response, after redirects."""
     failure: str | None = None
     """Why the origin is unreachable, in words."""
-    refresh_at: float = field(default=0, repr=False)
+    refresh_at: float = 0
     """When a fetch is due next, in the background or not."""
-    expires_at: float = field(default=0, repr=False)
+    expires_at: float = 0
     """When the freshness lifetime of the last response ends."""
-    unreachable_since: float | None = field(default=None, repr=False)
-    failures: int = field(default=0, repr=False)
+    unreachable_since: float | None = None
+    failures: int = 0
     """The number of failed fetches in a row."""
-    unavailable: AccessResult = field(default=AccessResult.UNAVAILABLE, repr=False)
+    unavailable: AccessResult = AccessResult.UNAVAILABLE
     """Why the last response had no rules, in the state UNAVAILABLE."""
-    fetched_at: float = field(default=0, repr=False)
+    fetched_at: float = 0
     """When the last fetch ended that was not cancelled, by this crawler or another."""
-    answered_at: float = field(default=-inf, repr=False)
+    answered_at: float = -inf
     """When the last fetch of this crawl ended, on the caller's monotonic clock."""
-    from_cache: bool = field(default=False, repr=False)
-    """Whether the last response came from an HTTP cache, without a request to the site."""
-    from_store: bool = field(default=False, repr=False)
-    """Whether the last response came from the store: another crawl, or an earlier one, got it."""
-    in_flight: bool = field(default=False, repr=False)
+    source: str = "site"
+    """Where the last response came from: ``site``, ``http-cache``, or ``store`` if another crawl,
+    or an earlier one, got it."""
+    in_flight: bool = False
     """Whether a fetch is in progress."""
-    tdm: Tdm | None = field(default=None, repr=False)
+    tdm: Tdm | None = None
     """What is known of the TDM file; None before its first fetch has ended."""
-    has_pacing: bool = field(default=False, repr=False)
+    has_pacing: bool = False
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    reported_pace: str | None = field(default=None, repr=False)
+    reported_pace: str | None = None
     """The text about the pace that was logged last."""
-    outage_began: float = field(default=inf, repr=False)
+    outage_began: float = inf
     """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
-    has_pages: bool = field(default=False, repr=False)
+    has_pages: bool = False
     """Whether a page has answered with a 2xx or 3xx in this crawl."""
-    is_probed: bool = field(default=False, repr=False)
+    is_probed: bool = False
     """Whether this outage was compared with the answer for a page that cannot exist."""
-    is_unused: bool = field(default=False, repr=False)
+    is_unused: bool = False
     """Whether no request has used the last answer yet."""
-    reported_unavailable: str = field(default="", repr=False)
+    reported_unavailable: str = ""
     """Why there were no rules, if that was logged."""
-    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = field(
-        default=None, repr=False
-    )
+    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = None
     """The copy, the arguments and the result of the last call of :meth:`pacing`."""
 
     @property
@@ -268,31 +256,41 @@ class Origin(OriginFile):
         """Note that a fetch has started."""
         self._expire(now)
         self._change_state(FetchStarted)
-        self.in_flight, self.is_cancelled = True, False
+        self.in_flight, self.is_cancelled, self.redirects = True, False, ()
 
     def apply(self, event: FetchResult, now: float) -> None:
         """Note the result of the fetch in progress."""
         self._expire(now)
         self._change_state(type(event))
         self.in_flight = False
-        self.from_cache = isinstance(event, (Rules, Unavailable)) and event.from_cache
         match event:
             case Rules():
                 self.set_copy(event.content, event.copy, len(event.body))
-                self._record_response(event.status, event.copy.url, event.expires_at, now)
+                self.status, self.url = event.status, event.copy.url
             case NotModified():
-                url = self.copy.url if self.copy is not None else None
-                self._record_response(304, url, event.expires_at, now)
+                self.status, self.url = 304, None if self.copy is None else self.copy.url
             case Unavailable():
                 self.set_copy(None, None)
-                self._record_response(event.status, event.url, event.expires_at, now)
-                self.unavailable = event.result
+                self.status, self.url, self.unavailable = event.status, event.url, event.result
             case Unreachable():
-                self._record_failure(event, now)
+                self.failures += 1
+                self.refresh_at = now + (event.retry_after or retry_interval(self.failures))
+                if self.state is State.UNREACHABLE:
+                    self.status, self.url, self.failure = event.status, event.url, event.failure
+                    if self.unreachable_since is None:
+                        self.unreachable_since = now
+                else:  # a refresh failed: the known policy stays in use
+                    self.refresh_at = min(self.refresh_at, self.expires_at)
             case Cancelled():
                 return
             case _:
                 assert_never(event)
+        if isinstance(event, (Rules, NotModified, Unavailable)):
+            self.failure = self.unreachable_since = None
+            self.failures, self.expires_at = 0, event.expires_at
+            self.refresh_at = self.expires_at - REFRESH_AHEAD * max(self.expires_at - now, 0)
+        is_cached = isinstance(event, (Rules, Unavailable)) and event.from_cache
+        self.source = "http-cache" if is_cached else "site"
         self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
 
     def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
@@ -303,13 +301,9 @@ class Origin(OriginFile):
         self.content, self.copy, self.octets = content, copy, octets
         self.has_pacing = content is not None and content.has_pacing
 
-    def record_answer(self, at: float, *, from_store: bool) -> None:
+    def record_answer(self, at: float) -> None:
         """Record that a fetch has ended, at a time on the caller's monotonic clock."""
-        self.answered_at = at
-        self.from_store = from_store
-        if self.from_store:
-            self.redirects = ()
-        self.is_unused = True
+        self.answered_at, self.is_unused = at, True
         if self.state is not State.UNREACHABLE:
             self.outage_began, self.is_probed = inf, False
         elif self.outage_began == inf:
@@ -333,19 +327,8 @@ class Origin(OriginFile):
 
         ``body`` is the good copy as it was received; None if there is none.
         """
-        return Entry(
-            result=self.result,
-            fetched_at=self.fetched_at,
-            refresh_at=self.refresh_at,
-            expires_at=self.expires_at,
-            body=body,
-            copy=self.copy,
-            status=self.status,
-            url=self.url,
-            failure=self.failure,
-            unreachable_since=self.unreachable_since,
-            failures=self.failures,
-        )
+        names = (name for name in Entry._fields if name != "body")
+        return Entry(**{name: getattr(self, name) for name in names}, body=body)
 
     def restore(self, entry: Entry, content: RobotsTxt | None, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
@@ -373,7 +356,7 @@ class Origin(OriginFile):
 
     def apply_entry(self, entry: Entry) -> None:
         """End the fetch in progress with a stored entry that replaces it."""
-        self.in_flight = False
+        self.in_flight, self.source = False, "store"
         if entry.fetched_at != self.fetched_at:  # a failed refresh: the policy stays in use
             return
         self._change_state(_RESTORED[entry.result])
@@ -389,31 +372,6 @@ class Origin(OriginFile):
     def _change_state(self, event: type[Event]) -> None:
         self.state = TRANSITIONS[self.state][event]
 
-    def _record_response(
-        self, status: int | None, url: str | None, expires_at: float, now: float
-    ) -> None:
-        self.status, self.url = status, url
-        self.failure = self.unreachable_since = None
-        self.failures = 0
-        self.expires_at = expires_at
-        self.refresh_at = expires_at - REFRESH_AHEAD * max(expires_at - now, 0)
-
-    def _record_failure(self, event: Unreachable, now: float) -> None:
-        self.failures += 1
-        retry_at = now + (event.retry_after or retry_interval(self.failures))
-        if self.state is State.UNREACHABLE:
-            self.status, self.url, self.failure = event.status, event.url, event.failure
-            if self.unreachable_since is None:
-                self.unreachable_since = now
-            self.refresh_at = retry_at
-        else:  # a refresh failed: the known policy stays in use
-            self.refresh_at = min(retry_at, self.expires_at)
-
-    @property
-    def disallow_all(self) -> bool:
-        """Whether the last response was a 4xx that a setting treats as a refusal."""
-        return self.unavailable is AccessResult.DISALLOWED
-
     def verdict(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
     ) -> Verdict:
@@ -424,13 +382,7 @@ class Origin(OriginFile):
         The verdict is valid if :meth:`next_action` returns NONE or REFRESH, or right after a fetch,
         or if :meth:`next_attempt` does not return None.
         """
-        verdict = self.verdict_on(url, agents, now, unreachable)
-        if verdict.allowed:
-            for path in other_paths(url):
-                other = self.verdict_on(path, agents, now, unreachable)
-                if not other.allowed:
-                    return other.as_sent(path)
-        return verdict
+        return verdict_as_sent(self.verdict_on, url, agents, now, unreachable)
 
     def verdict_on(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
@@ -438,13 +390,17 @@ class Origin(OriginFile):
         """Return the verdict on a URL or a path alone, as if every handler sent it as it is."""
         if self.content is not None and self.state is not _UNKNOWN:
             return self.content.verdict(url, agents)
+        detail = self.failure
         if self.state is State.UNAVAILABLE:
-            allowed = not self.disallow_all or path_of(url) == ROBOTS_TXT
-            is_exempt = self.disallow_all and allowed
-            reason = Reason.UNAVAILABLE if is_exempt else REASONS[self.unavailable]
-            return Verdict(allowed, reason, None, None, self._unavailable_detail)
-        allowed = self._may_be_crawled(unreachable, now) or path_of(url) == ROBOTS_TXT
-        return Verdict(allowed, Reason.UNREACHABLE, None, None, self.failure)
+            is_allowed = self.unavailable is not AccessResult.DISALLOWED
+            reason, if_exempt = REASONS[self.unavailable], Reason.UNAVAILABLE
+            detail = f"status {self.status}" if self.status else "too many redirects"
+        else:
+            is_allowed = self._may_be_crawled(unreachable, now)
+            reason = if_exempt = Reason.UNREACHABLE
+        if not is_allowed and path_of(url) == ROBOTS_TXT:
+            is_allowed, reason = True, if_exempt
+        return Verdict(is_allowed, reason, None, None, detail)
 
     def disallows_all(self, now: float, unreachable: UnreachablePolicy) -> bool:
         """Whether :meth:`verdict` disallows each URL but that of the robots.txt, for each crawler.
@@ -454,7 +410,7 @@ class Origin(OriginFile):
         if self.content is not None:
             return False
         if self.state is State.UNAVAILABLE:
-            return self.disallow_all
+            return self.unavailable is AccessResult.DISALLOWED
         return self.state is State.UNREACHABLE and not self._may_be_crawled(unreachable, now)
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
@@ -463,9 +419,8 @@ class Origin(OriginFile):
         Returns 0 if it is due or in progress, and None for any other origin.
         """
         is_retried = self.state is State.FETCHING and self.unreachable_since is not None
-        if not (is_retried or self.state is State.UNREACHABLE) or self.content is not None:
-            return None
-        if self._may_be_crawled(unreachable, now):
+        has_no_rules = self.content is None and (is_retried or self.state is State.UNREACHABLE)
+        if not has_no_rules or self._may_be_crawled(unreachable, now):
             return None
         return max(self.refresh_at - now, 0)
 
@@ -481,21 +436,6 @@ class Origin(OriginFile):
     def last_pacing(self) -> Pacing | None:
         """The pace that the good copy states for the crawler that asked last."""
         return self._paced[2] if self.has_pacing and self._paced is not None else None
-
-    def summary(self) -> str:
-        """Return one line, for people, that describes what the robots.txt means."""
-        if self.state is State.UNAVAILABLE:
-            return f"{self._unavailable_detail}: {_MEANINGS.get(self.unavailable, 'no rules')}"
-        if self.content is None:
-            return f"unreachable: {self.failure}" if self.failure else str(self.state)
-        rules = "rules" if self.failure is None else f"rules of the last copy ({self.failure})"
-        if self.copy is None or self.copy.url.startswith(self.key + "/"):
-            return rules
-        return f"{rules}, from {self.copy.url}"
-
-    @property
-    def _unavailable_detail(self) -> str:
-        return f"status {self.status}" if self.status else "too many redirects"
 
     def _may_be_crawled(self, unreachable: UnreachablePolicy, now: float) -> bool:
         """Whether the site may be crawled although its robots.txt is unreachable."""

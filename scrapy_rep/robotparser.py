@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-_HAS_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*:").match
-
-
 class RepRobotParser(RobotParser):
     """Scrapy's interface :class:`~scrapy.robotstxt.RobotParser`, implemented by :class:`RobotsTxt`.
 
@@ -54,7 +51,7 @@ class RepRobotParser(RobotParser):
             paths = (url, *other_paths(url))
             return all(self.robots.allowed(path, user_agent) for path in paths)
         except ValueError:
-            if _HAS_SCHEME(url):
+            if re.match("[A-Za-z][A-Za-z0-9+.-]*:", url):
                 return True
             raise
 

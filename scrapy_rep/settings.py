@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import inf
@@ -18,14 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Spider
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
 from .protocol.paths import origin_of
-from .stores.registry import StoreSource, find_type, store_forms, without_password
+from .stores.registry import find_form, store_forms, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,37 +34,28 @@ if TYPE_CHECKING:
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
 """The modules of the download handlers that open as many connections as they get requests."""
 
-_ARCHIVE_PATH = re.compile(r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz")
+_ARCHIVE_PATH = r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz"
 
 
 class Kind(NamedTuple):
     """The values that a setting may have."""
 
-    expected: str | Callable[[], str]
+    expected: str
     """What a value must be, for error messages."""
-    parse: Callable[[object], Any]
+    parse: Callable[[Any], Any]
     """Returns a value in the type that the package uses. From a command line, it is text. Raises
     LookupError, TypeError or ValueError for an unusable value."""
+    is_usable: Callable[[Any], object] = lambda _: True
+    """Whether the package can use what ``parse`` returns."""
 
 
 def _whole_numbers(least: int) -> Kind:
-    def parse(value: object) -> int:
-        number = int(str(value))
-        if number < least:
-            raise ValueError
-        return number
-
-    return Kind(f"a whole number, {least} or more", parse)
+    expected = f"a whole number, {least} or more"
+    return Kind(expected, lambda value: int(str(value)), lambda number: number >= least)
 
 
-def _numbers(expected: str, *, zero: bool) -> Kind:
-    def parse(value: object) -> float:
-        number = float(str(value))
-        if not (0 < number < inf or (zero and number == 0)):
-            raise ValueError
-        return number
-
-    return Kind(expected, parse)
+def _number(value: object) -> float:
+    return float(str(value))
 
 
 def _choice(*choices: str) -> Kind:
@@ -85,13 +77,6 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(text for item in _items(value) if (text := str(item).strip()))
 
 
-def _client_errors(value: object) -> frozenset[int]:
-    found = frozenset(map(int, _strings(value)))
-    if not all(400 <= status <= 499 for status in found):
-        raise ValueError
-    return found
-
-
 def _path(value: Any) -> str | None:
     """Return a path; None for None and for an empty text."""
     path = fspath(value or "")
@@ -107,31 +92,15 @@ def _paths(value: object) -> tuple[str, ...]:
     return _strings(_path(item) or "" for item in items)
 
 
-def _archive_path(value: object) -> str | None:
-    path = _path(value)
-    if path is not None and not _ARCHIVE_PATH.fullmatch(path):
-        raise ValueError
-    return path
-
-
 def _host_name(name: str) -> str:
     """Return a host name as :class:`~scrapy_rep.origin.Origin` has it."""
     is_ipv6 = name.count(":") > 1 and not name.startswith("[")
+    has_port = not is_ipv6 and ":" in name.rpartition("]")[2].rstrip(".")
     origin = origin_of(safe_url_string(f"http://[{name}]/" if is_ipv6 else f"http://{name}/"))
-    parts = urlsplit(origin or "")
-    if set(name) & set("/?#@*%") or parts.hostname is None or parts.port is not None:
+    host = urlsplit(origin or "").hostname
+    if has_port or host is None or set(name) & set("/?#@*%"):
         raise ValueError
-    if not is_ipv6 and name.rstrip(".").rpartition("]")[2].count(":"):  # the default port
-        raise ValueError
-    return parts.hostname
-
-
-def _store(value: object) -> StoreSource | None:
-    if value is None or value == "":
-        return None
-    if callable(value) or (isinstance(value, str) and find_type(value) is not None):
-        return value
-    raise ValueError
+    return host
 
 
 def _slot_concurrency(value: Any) -> dict[str, int]:
@@ -152,23 +121,33 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 
 
 BOOLEAN = Kind("True or False", _boolean)
-SECONDS = _numbers("a number of seconds above 0", zero=False)
-DAYS = _numbers("a number of days, 0 or more", zero=True)
+SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
+DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
+MEANING = _choice("unavailable", "unreachable")
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
 )
-CLIENT_ERRORS = Kind("a list of statuses from 400 to 499", _client_errors)
+CLIENT_ERRORS = Kind(
+    "a list of statuses from 400 to 499",
+    lambda value: frozenset(map(int, _strings(value))),
+    frozenset(range(400, 500)).issuperset,
+)
 PATH = Kind("None or a path", _path)
 TOML_PATH = Kind("None or the path of a TOML file", _path)
 PATHS = Kind("None, a path or a list of paths", _paths)
 ARCHIVE_PATH = Kind(
     "None or a path that ends in .warc.gz, in which %(name)s, %(time)s and %(pid)s are replaced "
     "and %% stands for %",
-    _archive_path,
+    _path,
+    lambda path: path is None or re.fullmatch(_ARCHIVE_PATH, path),
 )
-STORE = Kind(lambda: f"None, {store_forms()}", _store)
+STORE = Kind(
+    f"None, {store_forms()}",
+    lambda value: None if value == "" else value,
+    lambda value: value is None or callable(value) or find_form(value),
+)
 SLOTS = Kind("a dict of dicts, with integers as concurrency", _slot_concurrency)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
@@ -183,15 +162,12 @@ class Setting(NamedTuple):
     def read(self, settings: BaseSettings) -> Any:
         """Return its value in a crawl. Raises :class:`SettingError` for an unusable one."""
         value = settings.get(self.name, self.default)
-        try:
-            return self.kind.parse(value)
-        except (LookupError, TypeError, ValueError):
-            expected = self.kind.expected
-            text = expected if isinstance(expected, str) else expected()
-            raise _unusable(self.name, value, text) from None
-
-
-_OBEY = Setting("ROBOTSTXT_OBEY", False, BOOLEAN)
+        with suppress(LookupError, TypeError, ValueError):
+            parsed = self.kind.parse(value)
+            if self.kind.is_usable(parsed):
+                return parsed
+        shown = without_passwords(value)
+        raise SettingError(f"{self.name} is {shown!r}: it must be {self.kind.expected}")
 
 
 def _setting(name: str, default: Any, kind: Kind) -> Any:
@@ -204,12 +180,8 @@ class Settings:
 
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
-    too_many_redirects: str = _setting(
-        "REP_TOO_MANY_REDIRECTS", "unavailable", _choice("unavailable", "unreachable")
-    )
-    not_robots: str = _setting(
-        "REP_NOT_ROBOTS", "unavailable", _choice("unavailable", "unreachable")
-    )
+    too_many_redirects: str = _setting("REP_TOO_MANY_REDIRECTS", "unavailable", MEANING)
+    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", MEANING)
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
     unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
@@ -241,6 +213,7 @@ class Settings:
     report: tuple[str, ...] = _setting("REP_REPORT", None, PATHS)
 
     # Settings of Scrapy and of other plugins.
+    obey: bool = _setting("ROBOTSTXT_OBEY", False, BOOLEAN)
     robots_agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
     jobdir: str | None = _setting("JOBDIR", None, PATH)
     concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, _whole_numbers(0))
@@ -257,8 +230,6 @@ class Settings:
     """The User-Agent header of requests that do not set one."""
     unknown: list[tuple[str, str | None]]
     """What :func:`unknown_names` returns."""
-    has_default_agent: bool
-    """Whether the product token is that of Scrapy itself, because no setting names the crawler."""
 
     def __post_init__(self) -> None:
         if self.cache_min > self.cache_max:
@@ -274,14 +245,11 @@ class Settings:
         Raises :class:`SettingError` for an unusable value.
         """
         values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
-        agent = page_agent(settings, spider)
-        is_default = agent == default_settings.USER_AGENT
         return cls(
             **values,
             connections=connection_limit(settings, values["concurrent_requests"]),
-            page_agent=agent,
+            page_agent=page_agent(settings, spider),
             unknown=unknown_names(settings),
-            has_default_agent=values["robots_agent"] is None and is_default,
         )
 
     def concurrency_of(self, slot: str) -> int:
@@ -318,12 +286,9 @@ def changed_settings(settings: Settings) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    match value:
-        case tuple():
-            return list(value)
-        case frozenset():
-            return sorted(value)
-    return value
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
@@ -331,16 +296,12 @@ def unknown_names(settings: BaseSettings) -> list[tuple[str, str | None]]:
 
     Each comes with the most similar setting that exists, or None.
     """
-    known = [*(setting.name for setting in _SETTINGS.values()), _OBEY.name, "ROBOTSTXT_PARSER"]
+    known = ["ROBOTSTXT_PARSER", *(setting.name for setting in _SETTINGS.values())]
     return [
         (name, next(iter(get_close_matches(name, known, n=1)), None))
         for name in sorted(str(name) for name in settings)
         if name.startswith(("REP_", "ROBOTSTXT_")) and name not in known
     ]
-
-
-def _unusable(name: str, value: object, expected: str) -> SettingError:
-    return SettingError(f"{name} is {without_passwords(value)!r}: it must be {expected}")
 
 
 def without_passwords(value: object) -> object:
@@ -360,15 +321,11 @@ def without_passwords(value: object) -> object:
 # Settings of Scrapy and of other plugins
 
 
-def robotstxt_obey(crawler: Crawler) -> bool:
-    """Whether the setting ROBOTSTXT_OBEY is on."""
-    return bool(_OBEY.read(crawler.settings))
-
-
 def turns_obeying_off(settings: BaseSettings) -> bool:
     """Whether a project turns ROBOTSTXT_OBEY off itself. Scrapy's default is ignored."""
-    is_set = (settings.getpriority(_OBEY.name) or 0) > SETTINGS_PRIORITIES["default"]
-    return is_set and not _OBEY.read(settings)
+    obey = _SETTINGS["obey"]
+    is_set = (settings.getpriority(obey.name) or 0) > SETTINGS_PRIORITIES["default"]
+    return is_set and not obey.read(settings)
 
 
 def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
@@ -400,14 +357,11 @@ def connection_limit(settings: BaseSettings, concurrent_requests: int) -> int | 
     CONCURRENT_REQUESTS connections in most cases.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
-    paths = [handlers.get(scheme) for scheme in ("http", "https")]
-    has_pool = any(path is not None and _has_pool(path) for path in paths)
-    return concurrent_requests or None if has_pool else None
-
-
-def _has_pool(path: str | type) -> bool:
-    try:
-        bases = load_object(path).__mro__
-    except Exception:  # Scrapy logs an error for it
-        return False
-    return not any(base.__module__.startswith(_WITHOUT_POOL) for base in bases)
+    for path in (handlers.get("http"), handlers.get("https")):
+        try:
+            bases = load_object(path).__mro__
+        except Exception:  # there is none, or Scrapy logs an error for it
+            continue
+        if not any(base.__module__.startswith(_WITHOUT_POOL) for base in bases):
+            return concurrent_requests or None
+    return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import default_settings
 
 from .exceptions import SettingError
 from .known_crawlers import operator_of
@@ -40,23 +41,15 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
         )
         # In Scrapy 2.14 a crawl has failed, and `scrapy crawl` exits with 1, if it has no spider.
         crawler.spider = None
-        _mark_as_reported()
+        # asyncio logs the exception of a task that no code has read, with a traceback, if the crawl
+        # is not awaited. So it is read, but only of a task that Scrapy made for the crawl: a task
+        # of the caller may fail for other reasons.
+        with suppress(RuntimeError):  # no loop is running: the crawl is a Deferred
+            task = asyncio.current_task()
+            frame = None if task is None else getattr(task.get_coro(), "cr_frame", None)
+            if task and frame and frame.f_globals["__name__"] == "scrapy.crawler":
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())
         raise
-
-
-def _mark_as_reported() -> None:
-    """Keep asyncio from logging the error again, with a traceback, if the crawl is not awaited.
-
-    asyncio logs the exception of a task that no code has read.
-    """
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no loop is running: the crawl is a Deferred
-        return
-    # Only for a task that Scrapy made for a crawl: a task of the caller may fail for other reasons.
-    frame = getattr(task.get_coro(), "cr_frame", None) if task is not None else None
-    if task is not None and frame is not None and frame.f_globals["__name__"] == "scrapy.crawler":
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
@@ -86,7 +79,7 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
                 f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
                 f"{hint}",
             )
-    if settings.has_default_agent:
+    if settings.robots_agent is None and settings.page_agent == default_settings.USER_AGENT:
         _warn(
             crawler,
             "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "

@@ -16,7 +16,7 @@ def left_in_frontier(frontier: Any) -> dict[str, int]:
         "requests that wait in the downloader": len(frontier.waiting),
         "requests to hosts": sum(host.active for host in frontier.hosts.values()),
         "alarms": len(frontier._alarms),
-        "requests beyond CONCURRENT_REQUESTS": frontier._engine.extra,
+        "requests beyond CONCURRENT_REQUESTS": len(frontier.engine.extra),
     }
 
 

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,13 @@ import pytest
 from scrapy.utils.misc import load_object
 
 import scrapy_rep
-from scrapy_rep import Reason, RobotsTxt, Verdict, lint, robots_txt_url
+from scrapy_rep import (
+    Reason,
+    RobotsTxt,
+    Verdict,
+    lint,
+    robots_txt_url,
+)
 
 ROBOTS_TXT = b"""\
 User-agent: *
@@ -38,22 +45,18 @@ SITE = "https://example.com"
 
 @pytest.fixture
 def robots() -> RobotsTxt:
-    return RobotsTxt.parse(ROBOTS_TXT, url=URL)
+    return RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
 
 
 # The truth of a verdict
 
 
-def test_a_verdict_is_true_where_the_url_is_allowed_and_immutable(robots: RobotsTxt) -> None:
+def test_a_verdict_is_true_where_the_url_is_allowed(robots: RobotsTxt) -> None:
     for _ in range(3):  # from the text, while the index is built, and from the index
-        verdict = robots.verdict(f"{SITE}/private", "mybot")
-        assert not verdict
+        assert not robots.verdict(f"{SITE}/private", "mybot")
         assert robots.verdict(f"{SITE}/public", "mybot")
-    with pytest.raises(AttributeError):
-        verdict.allowed = True  # type: ignore[misc]
-    assert pickle.loads(pickle.dumps(verdict)) == verdict
-    assert len(pickle.dumps(verdict)) < 300
-    assert {verdict: 1}[robots.verdict("/private", "mybot")] == 1
+    assert bool(Verdict(True, Reason.NO_RULES)) is True
+    assert bool(Verdict(False, Reason.UNREACHABLE)) is False
 
 
 # The constructor and the body
@@ -71,10 +74,7 @@ def test_the_constructor_reads_a_body_as_parse_does() -> None:
 
 @pytest.mark.parametrize("body", ["User-agent: *\nDisallow: /" + "secret" * 100, None, bytearray()])
 def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
-    def from_response(body: Any) -> RobotsTxt:
-        return RobotsTxt.from_response(404, body)
-
-    for read in (RobotsTxt, RobotsTxt.parse, from_response, lint):
+    for read in (RobotsTxt, RobotsTxt.parse, partial(RobotsTxt.from_response, 404), lint):
         with pytest.raises(TypeError, match=f"must be bytes, not {type(body).__name__}") as info:
             read(body)
         assert "secret" not in str(info.value)
@@ -87,10 +87,10 @@ def test_a_body_of_another_type_is_refused_and_not_quoted(body: Any) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "mybot", "mybot/1.0 (+https://example.com/bot)", "", "private", "?q", "#a", "example.com/a",
+        "mybot", "://a", "x?u=http://h/", "mybot/1.0 (+https://example.com/bot)", "", "private",
+        "?q", "#a", "example.com/a",
         "mailto:a@example.com", "file:///etc/passwd", "data:,a", "about:blank", "s3://bucket/a",
         "javascript:void(0)", "http:/a", "https:", "http//example.com", "https\u017f://example.com",
-        "x\x1b[2J" + "a" * 10_000,
     ],
 )  # fmt: skip
 def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt, url: str) -> None:
@@ -100,9 +100,16 @@ def test_a_url_that_is_neither_absolute_nor_a_path_is_refused(robots: RobotsTxt,
     for ask in (robots.allowed, robots.verdict, robots.matches, *by_url):
         with pytest.raises(ValueError, match="absolute") as info:
             ask(url, "mybot")
-        assert repr(url)[:200] in str(info.value)
-        assert str(info.value).isprintable()
-        assert len(str(info.value)) < 500
+        assert repr(url) in str(info.value)
+    with pytest.raises(ValueError, match="absolute"):
+        robots.canonicalize(url)
+
+
+def test_a_refused_url_is_cut_and_escaped(robots: RobotsTxt) -> None:
+    with pytest.raises(ValueError, match=r"\\x1b") as info:
+        robots.allowed("x\x1b[2J" + "a" * 10_000, "mybot")
+    assert str(info.value).isprintable()
+    assert len(str(info.value)) < 500
 
 
 @pytest.mark.parametrize("url", ["/a", "example.com", "mailto:a", "http://", "http://a b/", ""])
@@ -150,16 +157,14 @@ def test_every_rule_that_matches_is_listed_and_the_best_is_first(robots: RobotsT
 @pytest.mark.parametrize(
     ("rules", "path", "lines"),
     [
-        ("Disallow: /a\nAllow: /a", "/a", [3, 2]),
-        ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
+        ("Disallow: /a\nAllow: /a", "/a", [3, 2]), ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
         ("Disallow: /a%20b\nAllow: /a b\nDisallow: /a%20*", "/a%20b", [3, 2, 4]),
         ("Disallow: /a%20b\nDisallow: /a b", "/a%20b", [2, 3]),
         ("Disallow: /\nAllow: /b/index.html", "/b/", [3, 2]),
         ("Allow: /*/index.html", "/b/index.html/", [2]),  # as itself, and as its directory
-        ("Disallow: /x?u=/a", "/x?u=%2Fa", [2]),
-        ("Disallow:\nDisallow: a\nDisallow: /b", "/a", []),
+        ("Disallow: /x?u=/a", "/x?u=%2Fa", [2]), ("Disallow:\nDisallow: a\nDisallow: /b", "/a", []),
     ],
-)
+)  # fmt: skip
 def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) -> None:
     robots = RobotsTxt.parse(f"User-agent: *\n{rules}".encode())
     found = robots.matches(path, "mybot")
@@ -183,40 +188,41 @@ def test_records_are_given_by_name(robots: RobotsTxt) -> None:
 # What a status means
 
 
-URL = f"{SITE}/robots.txt"
-
-
 @pytest.mark.parametrize("status", [200, 201, 203, 299, HTTPStatus.OK])
 def test_rfc_successful_status_holds_the_rules(status: int) -> None:
-    robots = RobotsTxt.from_response(status, ROBOTS_TXT, URL)
-    assert robots == RobotsTxt.parse(ROBOTS_TXT, url=URL)
+    robots = RobotsTxt.from_response(status, ROBOTS_TXT, f"{SITE}/robots.txt")
+    assert robots == RobotsTxt.parse(ROBOTS_TXT, url=f"{SITE}/robots.txt")
     assert robots.sitemaps == (f"{SITE}/sitemap.xml",)
 
 
 @pytest.mark.parametrize(
-    ("statuses", "reason", "detail"),
+    ("status", "reason", "detail"),
     [
-        ((400, 404, 410, 451, 499, HTTPStatus.NOT_FOUND), Reason.UNAVAILABLE, "status {:d}"),
-        ((401, 403), Reason.REFUSED, "status {:d}"),
-        ((500, 503, 599, 407, 429, 206, 304, 300, 100, 999, 0), Reason.UNREACHABLE, "status {:d}"),
-        ((301, 308), Reason.UNREACHABLE, "status {:d}, a redirect that was not followed"),
-        ((None,), Reason.UNREACHABLE, "no response"),
+        *((status, Reason.UNAVAILABLE, f"status {status:d}")
+          for status in (400, 404, 410, 451, 499, HTTPStatus.NOT_FOUND)),
+        *((status, Reason.REFUSED, f"status {status}") for status in (401, 403)),
+        *((status, Reason.UNREACHABLE, f"status {status}")
+          for status in (500, 503, 599, 407, 429, 206, 304, 300, 100, 999, 0)),
+        *((status, Reason.UNREACHABLE, f"status {status}, a redirect that was not followed")
+          for status in (301, 308)),
+        (None, Reason.UNREACHABLE, "no response"),
     ],
-)
-def test_rfc_a_status_without_rules(statuses: Any, reason: Reason, detail: str) -> None:
-    allowed = reason is not Reason.UNREACHABLE
-    for status in statuses:
-        robots = RobotsTxt.from_response(status, b"User-agent: *\nDisallow: /\nAllow: /b", URL)
-        for url in ("/a", f"{SITE}/b") * 2:
-            verdict = robots.verdict(url, "mybot")
-            assert verdict == Verdict(allowed, reason, detail=detail.format(status))
-            assert robots.allowed(url, "mybot") is allowed
+)  # fmt: skip
+def test_rfc_another_status_has_no_rules(status: int | None, reason: Reason, detail: str) -> None:
+    body = b"User-agent: *\nAllow: /a\nDisallow: /"
+    robots = RobotsTxt.from_response(status, body, f"{SITE}/robots.txt")
+    is_allowed = reason is not Reason.UNREACHABLE
+    for url in ("/a", f"{SITE}/b", "/a"):
+        assert robots.verdict(url, "mybot") == Verdict(is_allowed, reason, detail=detail)
+        assert robots.allowed(url, "mybot") is is_allowed
         # "The /robots.txt URI is implicitly allowed" (RFC 9309 §2.2.2).
-        assert robots.verdict("/robots.txt", "mybot") == verdict._replace(allowed=True)
-        assert str(verdict) == f"{reason}: {verdict.detail}"
-        assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
-        assert (robots.matches("/a", "mybot"), robots.content_usage("/a", "mybot")) == ((), {})
-        assert robots.crawl_delay("mybot") is None
+        itself = robots.verdict("/robots.txt", "mybot")
+        assert itself == Verdict(True, reason, detail=detail)
+    assert str(itself) == f"{reason}: {detail}"
+    assert [*robots.groups, *robots.agents, *robots.sitemaps] == []
+    assert robots.matches("/a", "mybot") == ()
+    assert robots.crawl_delay("mybot") is None
+    assert robots.content_usage("/a", "mybot") == {}
 
 
 NO_STATUS, NO_URL, NO_TEXT, NO_AGENT = (
@@ -233,11 +239,13 @@ NO_STATUS, NO_URL, NO_TEXT, NO_AGENT = (
         (RobotsTxt.from_response, (404, b"", b"url"), NO_URL),
         (RobotsTxt(b"").records, (b"sitemap",), NO_TEXT),
         (RobotsTxt(b"").records, ("sitemap", 1), NO_AGENT),
+        *((RobotsTxt(b"").allowed, ("/", agent), NO_AGENT)
+          for agent in (None, 1, {"a": 1}, ["a", 1], ("a", None))),
         (RobotsTxt(b"").allowed, (None, "mybot"), NO_TEXT),
         (RobotsTxt(b"").allowed, (b"/private", "mybot"), NO_TEXT),
         (robots_txt_url, (1,), NO_TEXT),
     ],
-)
+)  # fmt: skip
 def test_an_argument_of_another_type_is_refused(
     call: Callable[..., object], arguments: tuple[object, ...], message: str
 ) -> None:
@@ -249,7 +257,7 @@ def test_an_argument_of_another_type_is_refused(
 
 
 def test_files_that_say_the_same_are_equal(robots: RobotsTxt) -> None:
-    url = URL
+    url = f"{SITE}/robots.txt"
     same = RobotsTxt.parse(b"\xef\xbb\xbf" + ROBOTS_TXT.replace(b"\n", b"\r\n"), url=url)
     same.verdict("/a", "mybot")
     assert robots == same

@@ -308,24 +308,11 @@ def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 
-# For people
-
-ELSEWHERE = "https://b.example/robots.txt"
-
-
-@pytest.mark.parametrize(
-    ("history", "line"),
-    [
-        ([rules(T, url=ELSEWHERE)], f"rules, from {ELSEWHERE}"),
-        ([missing(T, disallow=True)], "status 404: everything is disallowed"),
-        ([Unavailable(URL, T + DAY)], "too many redirects: no rules"),
-        ([DOWN], "unreachable: status 503"),
-        ([rules(T, url=ELSEWHERE), DOWN], f"rules of the last copy (status 503), from {ELSEWHERE}"),
-    ],
-)
-def test_summary(history: list[FetchResult], line: str) -> None:
-    origin = origin_after(*((T + day * DAY, event) for day, event in enumerate(history)))
-    assert origin.summary() == line
+def test_texts() -> None:
+    origin = origin_after((T, Unavailable(URL, T + DAY)))
+    assert repr(origin) == "<robots.txt of http://a.example>"
+    verdict = origin.verdict(KEY + "/a;", ("testbot",), T, PATIENT)
+    assert str(verdict) == "unavailable: too many redirects"
 
 
 def test_the_next_attempt_at_an_unreachable_origin() -> None:

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import click
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep import exceptions, meta_keys
-from scrapy_rep.commands.context import EXIT_CODES, TOOL_CODES
-from scrapy_rep.commands.main import TOOLS
+from scrapy_rep.commands.context import EXIT_CODES, ExitCode, exit_code_help
+from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.settings import _SETTINGS, Settings
@@ -160,8 +161,14 @@ def test_exit_codes() -> None:
     text = TEXTS["docs/reference/exit-codes.md"]
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", text, re.MULTILINE)
     assert rows == [(str(code.value), meaning) for code, meaning in EXIT_CODES.items()]
-    tools = re.findall(r"^\| \[`(\w+)`\]\(.*?\) \| (.*?) ?\| (.*?) ?\|$", text, re.MULTILINE)
-    assert {name: (found, unknown) for name, found, unknown in tools} == TOOL_CODES
+    for name, *texts in re.findall(
+        r"^\| \[`(\w+)`\]\(.*?\) \| (.*?) ?\| (.*?) ?\|$", text, re.MULTILINE
+    ):
+        command = tools.get_command(click.Context(tools), name)
+        codes = dict(zip((ExitCode.FOUND, ExitCode.UNKNOWN), texts, strict=True))
+        shown = exit_code_help({**EXIT_CODES, ExitCode.OK: "none of the following", **codes})
+        assert command is not None
+        assert str(command.epilog).endswith(shown)
     assert set(re.findall(r"^\| \[`(\w+)`\]", text, re.MULTILINE)) == {
         name for group in TOOLS.values() for name in group
     }

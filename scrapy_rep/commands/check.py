@@ -104,6 +104,8 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
         "what a crawl of these URLs drops, and how long it takes",
     ),
     ("check --from items.jsonl --only disallowed,refused", "items whose page is now off limits"),
+    found="a URL is disallowed, or listed by --only",
+    unknown="a site does not answer, or an argument is not a URL",
     records=(Check, Plan),
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")

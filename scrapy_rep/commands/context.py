@@ -11,7 +11,7 @@ import json
 import operator
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
 from itertools import chain
@@ -68,28 +68,6 @@ EXIT_CODES = {
     ExitCode.BROKEN_PIPE: "the reader of the output has ended",
 }
 
-TOOL_CODES = {
-    "check": (
-        "a URL is disallowed, or listed by --only",
-        "a site does not answer, or an argument is not a URL",
-    ),
-    "show": ("", "the robots.txt is unreachable"),
-    "diff": ("the files say different things", "a site is unreachable"),
-    "test": ("an expectation failed", "a site is unreachable"),
-    "view": (
-        "the page is disallowed, or has a contradiction",
-        "the page or its robots.txt could not be fetched",
-    ),
-    "lint": ("there is an error or a warning; with --diff: a correction", "a site does not answer"),
-    "rule": ("", ""),
-    "report": ("a disallowed page was requested", "the report cannot tell"),
-    "survey": ("", "a part of the input cannot be read"),
-    "export": ("", "an entry cannot be read, or the store fails"),
-    "import": ("", "a line cannot be read, or the store fails"),
-    "crawlers": ("", ""),
-}
-"""What ``FOUND`` and ``UNKNOWN`` mean for a tool. Empty: it does not use the code."""
-
 
 def exit_code(answers: Collection[bool | None]) -> ExitCode:
     """Return the exit code for some answers. None: it is not known."""
@@ -119,13 +97,19 @@ class Context:
     def __init__(
         self, project: ScrapySettings | None, *, as_json: bool, given: Sequence[str]
     ) -> None:
+        from scrapy.utils.project import get_project_settings
+
         from ..exceptions import SettingError
         from ..settings import Settings, unknown_names
 
         self.as_json = as_json
         """Whether the output is JSON Lines."""
         self._repeated: Counter[str] = Counter()
-        self.scrapy_settings = _project_settings() if project is None else project
+        try:
+            self.scrapy_settings = get_project_settings() if project is None else project
+        except Exception as error:  # of the project's own code
+            text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
+            raise CommandError(text) from None
         for each in given:
             name, equals, value = each.partition("=")
             if not (name and equals):
@@ -150,7 +134,10 @@ class Context:
             return file.read(MAX_BODY)
 
     def session(self, *, reads_tdm_files: bool = False) -> AbstractContextManager[Session]:
-        """Start Scrapy. A TDM file is fetched together with the robots.txt of its site."""
+        """Start Scrapy, and return a session that ends it.
+
+        With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
+        """
         from . import session  # only what needs the network starts Scrapy
 
         settings = self.scrapy_settings.copy()
@@ -281,11 +268,16 @@ def needing(what: str) -> Iterator[None]:
 
 
 def tool(
-    text: str, *examples: tuple[str, str], records: Sequence[type] = ()
+    text: str,
+    *examples: tuple[str, str],
+    found: str = "",
+    unknown: str = "",
+    records: Sequence[type] = (),
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
+    ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
     ``records`` are the types of its JSON records.
     """
 
@@ -308,22 +300,19 @@ def tool(
             finally:
                 context.close()
 
-        name = function.__name__.removesuffix("_tool")
         lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
-        epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(name)])
-        command = click.command(name, help=text, epilog=epilog)(run)
+        codes = {**EXIT_CODES, ExitCode.OK: "none of the following"}
+        codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
+        epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
+        command = click.command(help=text, epilog=epilog)(run)
         command.params += _common_options(records)
         return command
 
     return decorate
 
 
-def exit_code_help(tool_name: str | None = None) -> str:
-    """Return the exit codes for help texts, of one tool or of all."""
-    texts = dict(EXIT_CODES)
-    if tool_name is not None:
-        texts[ExitCode.OK] = "none of the following"
-        texts[ExitCode.FOUND], texts[ExitCode.UNKNOWN] = TOOL_CODES[tool_name]
+def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
+    """Return the exit codes for help texts."""
     codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])
 
@@ -353,14 +342,3 @@ def schema(records: Sequence[type]) -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of some records."""
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return {**dialect, **msgspec.json.schema(functools.reduce(operator.or_, records))}
-
-
-def _project_settings() -> ScrapySettings:
-    from scrapy.utils.project import get_project_settings
-
-    try:
-        return get_project_settings()
-    except Exception as error:  # of the project's own code
-        raise CommandError(
-            f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
-        ) from None

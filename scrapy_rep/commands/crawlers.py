@@ -1,7 +1,4 @@
-"""The crawlers that ``-a`` names: the well-known ones in ``crawlers.toml``, and any other.
-
-``crawlers`` lists the well-known ones. A crawl imports none of this.
-"""
+"""The crawlers that ``-a`` names: the well-known ones, which ``crawlers`` lists, and any other."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field
-from rich.table import Table
 
 from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
@@ -62,12 +58,15 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
 
     @property
     def groups(self) -> str:
-        """The groups that apply, the first that the file has.
-
-        >>> crawlers_of("Applebot")[0].groups
-        'Applebot, Googlebot, *'
-        """
+        """The groups that apply, the first that the file has: ``Applebot, Googlebot, *``."""
         return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
+
+    @property
+    def agent(self) -> Agent:
+        """The crawler, as a robots.txt sees it."""
+        verb = {"ignores": "ignores", "may-ignore": "may ignore"}.get(self.compliance)
+        warning = verb and f"{self.name} {verb} robots.txt ({self.source})"
+        return Agent(self.name, product_tokens(self.tokens), self.ignores_wildcard, warning)
 
 
 class Agent(NamedTuple):
@@ -138,7 +137,7 @@ def resolve(names: Iterable[str]) -> list[Agent]:
     """
     found: dict[Agent, None] = {}
     for name in names:
-        agents = [_of_crawler(crawler) for crawler in crawlers_of(name)]
+        agents = [crawler.agent for crawler in crawlers_of(name)]
         other = ANY_CRAWLER if name == WILDCARD_AGENT else of_user_agent(name)
         found.update(dict.fromkeys(agents or [other]))
     return list(found)
@@ -177,13 +176,6 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
 
     It is the name of a crawler, a User-Agent header with its token, or a purpose, which stands for
     all crawlers with that purpose. The case does not matter.
-
-    >>> [crawler.name for crawler in crawlers_of("GPTBOT")]
-    ['GPTBot']
-    >>> "CCBot" in [crawler.name for crawler in crawlers_of("archive")]
-    True
-    >>> crawlers_of("mybot")
-    ()
     """
     name = value.strip().lower()
     crawlers = well_known_crawlers()
@@ -197,16 +189,6 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     return ()
 
 
-def _of_crawler(crawler: Crawler) -> Agent:
-    verb = {"ignores": "ignores", "may-ignore": "may ignore"}.get(crawler.compliance)
-    return Agent(
-        crawler.name,
-        product_tokens(crawler.tokens),
-        ignores_wildcard=crawler.ignores_wildcard,
-        warning=verb and f"{crawler.name} {verb} robots.txt ({crawler.source})",
-    )
-
-
 @tool(
     "List the well-known crawlers that -a knows: what each one fetches pages for, which group of a "
     "robots.txt it follows if none names it, and whether its operator says that it follows the "
@@ -217,26 +199,18 @@ def _of_crawler(crawler: Crawler) -> Agent:
 )
 def crawlers_tool(context: Context) -> int:
     """List the well-known crawlers."""
-    if context.as_json:
-        for crawler in well_known_crawlers():
-            context.record(crawler)
-    else:
-        context.print([_table(), "", _HINT])
-    return ExitCode.OK
-
-
-_HINT = "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
-
-
-def _table() -> Table:
-    """Return a table of the crawlers, which is readable at 80 columns."""
-    made = table(
-        "Crawler", "Operator", "Purposes", "Falls back to", "robots.txt", padding=(0, 1, 0, 0)
-    )
+    # It is readable at 80 columns.
+    heads = ("Crawler", "Operator", "Purposes", "Falls back to", "robots.txt")
+    made = table(*heads, padding=(0, 1, 0, 0))
     for column, width in zip(made.columns, (25, 11, 12, 13, 10), strict=True):
         column.width = width
     for crawler in well_known_crawlers():
+        if context.as_json:
+            context.record(crawler)
         others = crawler.groups.partition(", ")[2] or "no other"
         purposes = ", ".join(crawler.purposes)
         made.add_row(crawler.name, crawler.operator, purposes, others, crawler.compliance)
-    return made
+    if not context.as_json:
+        hint = "-a NAME answers as a crawler does; -a PURPOSE, as all with that purpose."
+        context.print([made, "", hint])
+    return ExitCode.OK

@@ -17,7 +17,7 @@ from rich.text import Text
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
 from .context import Context, exit_code, tool
-from .show import Group, Show, record_of, why_no_rules
+from .show import OTHERS, Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
 from .texts import STYLES, Renderables, indented, named_values, shown
 
@@ -57,6 +57,8 @@ _Statements: TypeAlias = "Mapping[object, str]"
     "The order of groups and rules, comments and spelling make no difference.",
     ("diff old.txt new.txt", "compare two files"),
     ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
+    found="the files say different things",
+    unknown="a site is unreachable",
     records=(Diff,),
 )
 @click.argument("old", metavar="OLD")
@@ -144,7 +146,7 @@ def _listing(record: Diff) -> Renderables:
         return
     styles = {"-": STYLES[False], "+": STYLES[True]}
     for each in record.differences:
-        named = ["all other crawlers (*)" if name == "*" else name for name in each.names]
+        named = [OTHERS if name == WILDCARD_AGENT else name for name in each.names]
         names = ", ".join(shown(named or ["all crawlers"], MAX_NAMES)).replace(", and ", " and ")
         yield Text(f"\n{names}", style="bold")
         lines = [f"- {text}" for text in each.removed] + [f"+ {text}" for text in each.added]

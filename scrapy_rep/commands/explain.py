@@ -206,11 +206,7 @@ def line_text(line: bytes) -> str:
 
 
 def stated_text(values: Mapping[str, bool | str]) -> str:
-    """Return statements about use as text.
-
-    >>> stated_text({"ai-train": False, "use": "reference"})
-    'ai-train=no, use=reference'
-    """
+    """Return statements about use as text, such as ``ai-train=no, use=reference``."""
     words = {True: "yes", False: "no"}
     parts = (
         f"{key}={value if isinstance(value, str) else words[value]}"
@@ -233,8 +229,13 @@ def _context(text: bytes, line: int) -> list[str]:
 
 # Texts
 
-OTHER_REASONS = {"invalid-url": "this is not a URL", "unknown": "its robots.txt was not fetched"}
-"""The reasons that no verdict has."""
+_TEXTS = {
+    **REASONS,
+    Reason.RULES: NO_MATCH,
+    # The reasons that no verdict has.
+    "invalid-url": "this is not a URL",
+    "unknown": "its robots.txt was not fetched",
+}
 
 
 def reason_text(answer: Answer) -> str:
@@ -245,8 +246,7 @@ def reason_text(answer: Answer) -> str:
         return ", ".join(filter(None, parts))
     if answer.reason == Reason.NO_RULES and detail:
         return detail
-    text = NO_MATCH if answer.reason == Reason.RULES else REASONS.get(answer.reason)
-    text = text or OTHER_REASONS[answer.reason]
+    text = _TEXTS[answer.reason]
     return f"{text}: {detail}" if detail else text
 
 

@@ -26,9 +26,6 @@ from .crawlers import well_known_crawlers
 from .sources import is_file, read_policies
 from .texts import quantity
 
-EXPLANATIONS = "lint_codes.md"
-"""The file with a section for each code, in this package."""
-
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
 _MAX_BEFORE, _MAX_LINE = 60, 100
@@ -68,6 +65,8 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     ("lint robots.txt --diff", "show what --fix would change"),
     ("lint robots.txt --fix", "correct the findings that have one safe correction"),
     ("lint example.com --ignore R206,R3", "the robots.txt of a site, without these findings"),
+    found="there is an error or a warning; with --diff: a correction",
+    unknown="a site does not answer",
     records=(LintFinding,),
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
@@ -156,7 +155,7 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
 @cache
 def _explanations() -> dict[str, str]:
     """Return for each code its explanation in Markdown, which begins with the code and the name."""
-    text = (files(__package__) / EXPLANATIONS).read_text("utf-8")
+    text = (files(__package__) / "lint_codes.md").read_text("utf-8")
     sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
     return {section[:4]: section.strip() for section in sections}
 
@@ -249,12 +248,7 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
-    """Return the part of a line around a place, escaped, and a line with carets under the place.
-
-    >>> print("\\n".join(excerpt("Dissallow: /private", 1, 10)))
-    Dissallow: /private
-    ^^^^^^^^^
-    """
+    """Return the part of a line around a place, escaped, and a line with carets under the place."""
     column, end_column = column - 1, end_column - 1
     first = max(0, column - _MAX_BEFORE)
     places = ((first, column), (column, end_column), (end_column, None))

@@ -26,6 +26,8 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
     ("report reports/*.events.gz", "one report of several crawls, also of those that still run"),
     ("report reports/*.events.gz --json", "the same as JSON"),
     ("report reports/*.events.gz --html report.html", "the same as a page"),
+    found="a disallowed page was requested",
+    unknown="the report cannot tell",
     records=(Report,),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")

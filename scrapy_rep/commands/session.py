@@ -7,7 +7,7 @@ and writes its output as any program does, and Ctrl-C ends it wherever it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -21,16 +21,12 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.http import Response
 from scrapy.settings import SETTINGS_PRIORITIES, default_settings
 from scrapy.settings import Settings as ScrapySettings
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
 
 from ..addon import Addon
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
-from ..frontier.clock import fire
 from ..protocol.paths import robots_txt_url
-from ..protocol.tdmrep import TdmRule
 from .context import CommandError, NoAnswerError
 from .sources import Policy, access_of
 
@@ -78,13 +74,13 @@ class Session:
             )
         self._crawler = crawler
         self._ended = ended
-        self._call: Callable[..., object] = asyncio.get_running_loop().call_soon_threadsafe
-        self._middleware: RobotsTxtMiddleware = middleware
+        self._loop = asyncio.get_running_loop()
+        self.middleware: RobotsTxtMiddleware = middleware
         self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}
         self._cache.bodies = self._bodies
-        self.end: Deferred[None] = Deferred()
-        """Called back at the end of the session."""
+        self.end = asyncio.Event()
+        """Set at the end of the session."""
 
     def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
         """Yield the policies of any number of origins, each as soon as it is known.
@@ -103,35 +99,24 @@ class Session:
 
         Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
         """
-        results: SimpleQueue[T | Exception] = SimpleQueue()
-        self._ended.add_done_callback(lambda _: results.put(_ended_early()))
-
-        async def run(work: Coroutine[Any, Any, T]) -> None:
-            try:
-                results.put(await work)
-            except Exception as error:
-                results.put(error)
-
+        done: SimpleQueue[Future[Any]] = SimpleQueue()
+        self._ended.add_done_callback(done.put)
         left, pending = iter(works), 0
         while True:
             for work in islice(left, MAX_PENDING - pending):
-                self._call(deferred_from_coro, run(work))
+                asyncio.run_coroutine_threadsafe(work, self._loop).add_done_callback(done.put)
                 pending += 1
             if not pending:
                 return
-            result = results.get()
+            future = done.get()
+            if future is self._ended:
+                raise _ended_early()
             pending -= 1
-            if isinstance(result, Exception):
-                raise result
-            yield result
-
-    def tdm_rule(self, response: Response) -> TdmRule | None:
-        """Return the rule of the TDM file for a page, if REP_TDMREP is on and the file has one."""
-        return self._middleware.tdm_rule(response)
+            yield future.result()
 
     def stop(self) -> None:
         """End the session. What is being downloaded is given up."""
-        self._call(fire, self.end, None)
+        self._loop.call_soon_threadsafe(self.end.set)
 
     async def _policy(self, key: str, page_url: str | None) -> Policy:
         origin = await self._cache.wait_for(key, Request(page_url or robots_txt_url(key)))
@@ -162,7 +147,7 @@ class SessionSpider(Spider):
             self.made.set_exception(error)
             return
         self.made.set_result(session)
-        await maybe_deferred_to_future(session.end)
+        await session.end.wait()
         requests: tuple[Request, ...] = ()
         for request in requests:  # none: the session makes its own
             yield request
@@ -178,15 +163,14 @@ def opened(settings: ScrapySettings) -> Iterator[Session]:
     ended: Future[None] = Future()
 
     def run() -> None:
+        error: BaseException = RuntimeError("Scrapy ended at its start")
         try:
-            process = AsyncCrawlerProcess(session_settings(settings))
-            crawl = process.crawl(SessionSpider, made=made, ended=ended)
-            crawl.add_done_callback(lambda task: _fail(made, task.exception()))
-            process.start(install_signal_handlers=False)
-        except BaseException as error:  # of what the settings name
-            _fail(made, error)
+            run_crawl(session_settings(settings), made=made, ended=ended)
+        except BaseException as raised:  # of what the settings name
+            error = raised
         ended.set_result(None)
-        _fail(made, RuntimeError("Scrapy ended at its start"))
+        if not made.done():  # later errors come from what a tool calls
+            made.set_exception(error)
 
     thread = Thread(target=run, name="scrapy", daemon=True)
     thread.start()
@@ -207,6 +191,14 @@ def opened(settings: ScrapySettings) -> Iterator[Session]:
         thread.join(END_TIMEOUT)
 
 
+def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:
+    """Run Scrapy with the spider of a session, until it ends."""
+    process = AsyncCrawlerProcess(settings)
+    crawl = process.crawl(SessionSpider, **arguments)
+    process.start(install_signal_handlers=False)
+    crawl.result()
+
+
 def session_settings(settings: ScrapySettings) -> ScrapySettings:
     """Return the settings of a project as a session uses them."""
     settings = settings.copy()
@@ -222,9 +214,3 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
 
 def _ended_early() -> CommandError:
     return NoAnswerError("Scrapy ended before the tool did")
-
-
-def _fail(made: Future[Session], error: BaseException | None) -> None:
-    """Report an error of Scrapy's start. Later ones come from what a tool calls."""
-    if error is not None and not made.done():
-        made.set_exception(error)

@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 import click
-import msgspec
 from msgspec import Struct
 from rich.text import Text
 
@@ -41,6 +40,9 @@ to thousands of tokens in as many combinations."""
 
 MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
+
+OTHERS = "all other crawlers (*)"
+"""The name of the group for ``*``."""
 
 
 class RankedRule(Rule, kw_only=True):
@@ -76,6 +78,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     "rules in the order in which they win, delays, sitemaps, usage and licenses.",
     ("show example.com", "the robots.txt of a site"),
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
+    unknown="the robots.txt is unreachable",
     records=(Show,),
 )
 @click.argument("robots", metavar="ROBOTS")
@@ -106,31 +109,26 @@ def record_of(policy: Policy) -> Show:
 
 def _merged(text: bytes, records: Records) -> list[Group]:
     """Return the groups of a file. Crawlers for which the same lines hold are together."""
-    found: dict[tuple[object, bytes], Group] = {}
+    found: dict[object, Group] = {}
     line_of = line_numbers(text)
     left = MAX_RULES
     for token, spans in groups(text, strict=False).items():
-        group = _group_of(records, token.decode("ascii"))
-        names, group.tokens = group.tokens, []
-        same = found.setdefault((tuple(spans), msgspec.json.encode(group)), group)
-        same.tokens += names
-        if same is not group:
-            continue
-        written = GroupText(text, spans, strict=False)
-        ranked = rank(written.rules(), strict=False)
-        group.rules_left_out = len(ranked[left:])
-        for length, _, position, pattern in ranked[:left]:
-            rule = written.rule_at(position, line_of(position))
-            group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
-        left -= len(group.rules)
+        values = records.of(token)
+        pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
+        statements = _stated({"Pace": [pace]}, _usage(values, records.file))
+        key = tuple(spans), repr(statements)
+        group = found.get(key)
+        if group is None:
+            group = found[key] = Group(tokens=[], statements=statements)
+            written = GroupText(text, spans, strict=False)
+            ranked = rank(written.rules(), strict=False)
+            group.rules_left_out = len(ranked[left:])
+            for length, _, position, pattern in ranked[:left]:
+                rule = written.rule_at(position, line_of(position))
+                group.rules.append(RankedRule(**rule._asdict(), normalized=pattern, length=-length))
+            left -= len(group.rules)
+        group.tokens.append(token.decode("ascii"))
     return list(found.values())
-
-
-def _group_of(records: Records, token: str) -> Group:
-    """Return the group of a product token, without its rules."""
-    values = records.of(token.encode())
-    pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
-    return Group(tokens=[token], statements=_stated({"Pace": [pace]}, _usage(values, records.file)))
 
 
 def _stated(*parts: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -183,7 +181,11 @@ def why_no_rules(access: Access) -> str:
 
 
 def _group(group: Any) -> Renderables:
-    yield Text(_heading(group), style="bold")
+    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
+    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
+    is_everyone = group.tokens == [WILDCARD_AGENT]
+    names = [OTHERS] if is_everyone else shown(group.tokens, MAX_TOKENS)
+    yield Text(", ".join(names) + about, style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")
         made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
@@ -207,11 +209,3 @@ def _statements(stated: Group | Show) -> Renderables:
     rows = (listed(name, values, MAX_VALUES) for name, values in stated.statements.items())
     if stated.statements:
         yield named_values(chain.from_iterable(rows))
-
-
-def _heading(group: Group) -> str:
-    if group.tokens == [WILDCARD_AGENT]:
-        return "all other crawlers (*)"
-    uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
-    about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
-    return ", ".join(shown(group.tokens, MAX_TOKENS)) + about

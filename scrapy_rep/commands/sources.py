@@ -1,10 +1,4 @@
-"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site.
-
-A robots.txt has one of these forms, and becomes a :class:`Policy`::
-
-    FILE    a file; "-" is standard input
-    SITE    https://example.com, example.com
-"""
+"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site."""
 
 from __future__ import annotations
 
@@ -66,9 +60,6 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
 
     Bytes that are not UTF-8 are percent-encoded. User names and passwords are removed.
     ``in_file``: the rules are those of a file, so that a path is enough.
-
-    >>> target_of("example.com/x").url
-    'https://example.com/x'
     """
     if not given.isascii():
         given = _NOT_UTF_8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", given)
@@ -187,7 +178,7 @@ def access_of(origin: Origin) -> Access:
         state = "rules" if origin.failure is None else "stale-copy"
     return Access(
         url=origin.file_url,
-        source="store" if origin.from_store else "http-cache" if origin.from_cache else "site",
+        source=origin.source,
         state=state,
         status=origin.status,
         final_url=origin.url,
@@ -306,7 +297,6 @@ FORMATS = ("lines", "jsonl", "sitemap")
 MAX_LINE = 1 << 20
 """Characters of a line, or of a URL in a sitemap. A longer one is cut."""
 
-GZIP = b"\x1f\x8b"
 _HEAD = 1 << 12
 
 
@@ -340,7 +330,7 @@ def opened(name: str) -> AbstractContextManager[Any]:
 
 def decompressed(stream: Any) -> Any:
     """Return a stream of the bytes before gzip."""
-    if stream.peek(2)[:2] == GZIP:
+    if stream.peek(2)[:2] == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(fileobj=stream))
     return stream
 

@@ -1,9 +1,7 @@
 """``survey``: the state of robots.txt over many sites.
 
 The inputs are read as streams, the sites of a list are fetched by a session, and the figures are
-queries over one row for each site (:mod:`scrapy_rep.reports.survey`). Each part of a large input
-can be counted by a process or a machine of its own: their rows are an input, too. No file of an
-input is written, and names are only shown.
+queries over one row for each site (:mod:`scrapy_rep.reports.survey`).
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ import click
 from ..protocol.access import AccessResult, StatusPolicy, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
-from ..stores.registry import find_type, without_password
+from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, target_of, urls_from
@@ -77,6 +75,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey sqlite:///store.sqlite --json", "the store of a crawl, as JSON"),
     ("survey robots.tar.xz --compare 2025.parquet", "what has changed since another survey"),
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
+    unknown="a part of the input cannot be read",
     records=[Survey],
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
@@ -184,7 +183,7 @@ class Inputs:
         """Return an iterator that reads an input. Raises CommandError if it is not one."""
         path = Path(name)
         if "://" in name:
-            if find_type(name) is None:
+            if find_form(name) is None:
                 raise CommandError(f"{without_password(name)} is not the URL of a store")
             return self._of_store(name)
         if path.is_dir():

@@ -50,6 +50,8 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     "own. '#' starts a comment.",
     ("test expectations.txt --robots robots.txt", "test a file before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
+    found="an expectation failed",
+    unknown="a site is unreachable",
     records=(Test,),
 )
 @click.argument("name", metavar="EXPECTATIONS")

@@ -39,11 +39,7 @@ def word(allowed: bool | None) -> Text:
 
 
 def quantity(number: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> quantity(1, "rule"), quantity(2000, "rule")
-    ('1 rule', '2,000 rules')
-    """
+    """Return a number with its noun: ``1 rule``, ``2,000 rules``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -44,6 +44,7 @@ _TEXTS = {
     ("export sqlite:///store.sqlite policies.jsonl", "a SQLite store to a file"),
     ("export redis://localhost/0 policies.jsonl.gz", "a Redis store to a compressed file"),
     ("export sqlite:///a.sqlite | scrapy-rep import redis://b/0", "from a store to another"),
+    unknown="an entry cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
@@ -71,6 +72,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     ("import sqlite:///store.sqlite policies.jsonl", "a file into a SQLite store"),
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
+    unknown="a line cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
@@ -88,7 +90,8 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 if line is None:
                     raise ValueError("it is too long")
                 key, entry = from_line(line)
-                if not _is_key(key):
+                origin = origin_of(key)
+                if origin is None or not (key == origin or key.startswith(f"{origin}/")):
                     raise ValueError("its origin is not valid")
                 counts[store.add(key, entry, replace=replace)] += 1
             except ValueError as error:
@@ -120,12 +123,6 @@ def _writable(name: str) -> Any:
     if name == STANDARD_INPUT:
         return nullcontext(sys.stdout.buffer)
     return gzip.open(name, "wb") if name.endswith(".gz") else Path(name).open("wb")
-
-
-def _is_key(key: str) -> bool:
-    """Return whether a text can be the key of an entry: an origin, or a URL of one."""
-    origin = origin_of(key)
-    return origin is not None and (key == origin or key.startswith(f"{origin}/"))
 
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:

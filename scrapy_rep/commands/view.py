@@ -56,7 +56,6 @@ MAX_STATEMENTS, MAX_LINKS, MAX_UNREAD = 200, 2000, 50
 MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
 """Lines, and links and directives, that are shown as text. JSON has more."""
 
-_META = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
 _WITHOUT_REMARK = ("all", "index", "follow", "license")
 """Rules that a crawler loses nothing by not seeing."""
 
@@ -153,6 +152,8 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     ("view https://example.com/", "as your crawler sees it"),
     ("view https://example.com/ -a Googlebot", "judged by what the site says to Googlebot"),
     ("view https://example.com/ --json", "with all links, as JSON"),
+    found="the page is disallowed, or has a contradiction",
+    unknown="the page or its robots.txt could not be fetched",
     records=(View,),
 )
 @click.argument("url", metavar="URL")
@@ -177,7 +178,9 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
         record = View(url=target.url, check=check)
         response = _download(session, record)
         if response is not None:
-            page = record.page = _page(response, crawler, check, session.tdm_rule(response))
+            page = record.page = _page(
+                response, crawler, check, session.middleware.tdm_rule(response)
+            )
             for link in page.links:
                 if origin_of(link.url) == target.origin:
                     link.judge(crawler.verdict(policy, link.url))
@@ -191,8 +194,9 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
 
 
 def _download(session: Session, record: View) -> Response | None:
+    meta = {"dont_redirect": True, "handle_httpstatus_all": True, "download_maxsize": MAX_PAGE}
     try:
-        return session.download(Request(record.url, meta=dict(_META), dont_filter=True))
+        return session.download(Request(record.url, meta=meta, dont_filter=True))
     except IgnoreRequest as error:  # also if the robots.txt disallows the page for your crawler
         record.failure = str(error)[:MAX_LENGTH] or "a middleware dropped the request"
     except Exception as error:  # of any download handler
@@ -264,13 +268,11 @@ def read_content(response: Response, page: Page) -> None:
     root = selector.root
     if not hasattr(root, "iter"):  # an empty page
         return
-    title = next(root.iter("title"), None)
-    page.title = None if title is None else _words(title.text) or None
+    page.title = _words(root.findtext(".//title")) or None
     unread = (
         _words(element.get("value"))
-        for element in root.iter("meta")
+        for element in root.xpath("//meta[@value][not(@content)]")
         if (element.get("name") or "").strip().lower() == "robots"
-        and "content" not in element.attrib
     )
     page.unread = list(islice(filter(None, unread), MAX_UNREAD))
     found: dict[tuple[str, str], Link] = {}

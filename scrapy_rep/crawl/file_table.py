@@ -1,11 +1,7 @@
 """The origins of a crawl in memory: those used lately with parsed files, the others packed.
 
-The file of a packed origin is parsed again at its next use, which takes about as long as the first
-time.
-
-    packed = zlib stream (RFC 1950), with a preset dictionary, of the pickle of the origin
-
-The bytes never leave the process, so that this form may change at any time.
+The file of a packed origin is parsed again at its next use. The packed form, which never leaves the
+process, is the pickle of the origin, compressed with a preset dictionary.
 """
 
 from __future__ import annotations
@@ -20,12 +16,11 @@ from ..origin import Origin
 from ..stores.entry import DICTIONARY
 
 MAX_PARSED = 5_000
-"""How many files are parsed: about 70 MB of files of average size. No request of a crawl of fewer
-origins has to wait until a file is parsed again."""
+"""How many files are parsed: about 70 MB of files of average size. A crawl of fewer origins parses
+none of them again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
-"""The most bytes of all parsed files, as they were received: 64 files of the maximum size. So a
-crawl of fewer large files parses none of them again."""
+"""The most bytes of all parsed files, as they were received: 64 files of the maximum size."""
 
 PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
 """The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
@@ -98,7 +93,6 @@ class FileTable(Mapping[str, Origin]):
         is the number of origins that are about to be added. Those that the caller holds across this
         call may be packed, so that changes of them are lost.
         """
-
         _take(
             self.parsed,
             lambda: (

@@ -5,6 +5,8 @@ Scrapy's duplicate filter and its HTTP cache compare requests by these fingerpri
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
@@ -38,16 +40,9 @@ class CleanParamRequestFingerprinter(RequestFingerprinter):
         url = request.url
         if "?" not in url or request.meta.get("verbatim_url"):
             return url
-        key = origin_of(url)
-        middleware = self._middleware or self._find_middleware()
-        origin = middleware.origins.get(key) if middleware is not None and key else None
+        if self._middleware is None and self._crawler is not None:
+            with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
+                self._middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        origins = self._middleware.origins if self._middleware is not None else {}
+        origin = origins.get(origin_of(url) or "")
         return url if origin is None or origin.content is None else origin.content.canonicalize(url)
-
-    def _find_middleware(self) -> RobotsTxtMiddleware | None:
-        if self._crawler is None:
-            return None
-        try:
-            self._middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        except RuntimeError:  # the crawl has no engine yet, and so no middlewares
-            return None
-        return self._middleware

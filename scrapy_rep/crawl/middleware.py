@@ -33,12 +33,7 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
-from ..meta_keys import (
-    CACHED_FLAG,
-    DONT_OBEY,
-    IS_ROBOTSTXT_REQUEST,
-    ROBOTSTXT,
-)
+from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
@@ -46,12 +41,8 @@ from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
-from ..settings import read_settings, robotstxt_obey
-from ..startup import (
-    abort_on_setting_error,
-    warn_about_configuration,
-    warn_that_nothing_is_obeyed,
-)
+from ..settings import read_settings
+from ..startup import abort_on_setting_error, warn_about_configuration, warn_that_nothing_is_obeyed
 from .policy_cache import PolicyCache
 from .recording import open_archive, open_event_log
 
@@ -85,13 +76,13 @@ class RobotsTxtMiddleware(FrontierOwner):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        if not robotstxt_obey(crawler):
+        self._settings = settings = read_settings(crawler)
+        if not settings.obey:
             warn_that_nothing_is_obeyed(crawler)
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = read_settings(crawler)
         self._clock = clock = Clock()
         archive = open_archive(crawler, settings, clock)
         self.events = open_event_log(crawler, settings, clock, archive)
@@ -171,7 +162,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             or self._has_conditions
             or (entry is None and not self.frontier.try_start(request))
         ):
-            self.frontier.arrives(request)
+            if entry is not None and not entry.is_from_queue:  # a middleware has sent it back
+                self.frontier.end(request)
             found = await self._process_when_ready(request, key)
             if found is None:
                 self._record_exception(request)
@@ -192,7 +184,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         origin = None
         while True:
             if not (is_exempt and is_robots_txt):
-                self._drop_if_locally_disallowed(request, key)
+                verdict = self.policies.local_disallow(key, request.url)
+                if verdict is not None:
+                    raise self._disallow(request, verdict)
             if not is_exempt:
                 origin = self._origin_that_allows(request, key)
             if (is_exempt or origin is not None) and self.frontier.try_start(request):
@@ -283,11 +277,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             self._stats.inc_value("robotstxt/local/disallowed")
         logger.debug(
             "Forbidden by %(source)s: %(request)s (%(verdict)s)",
-            {
-                "source": forbidden_by(verdict),
-                "request": response or request,
-                "verdict": verdict,
-            },
+            {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
         if self.events is not None:
@@ -343,10 +333,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if mode == "ignore" or not was_checked:
             return response
         verdict = await self._final_verdict(request, response)
-        if verdict is None:
-            return response
-        meta[ROBOTSTXT] = verdict
-        if verdict.allowed:
+        if verdict is None or verdict.allowed:
             return response
         if mode == "annotate":
             self._warn_of_final_url(request, response, verdict)
@@ -397,6 +384,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             else:
                 detail = "the spider closed before its robots.txt was known"
                 verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
+        request.meta[ROBOTSTXT] = verdict
         self._stats.inc_value("robotstxt/final_url")
         if not verdict.allowed:
             self._stats.inc_value("robotstxt/final_url/disallowed")
@@ -448,12 +436,6 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self._process_held(
                     each for each, other in self._in_progress.items() if other.host is entry.host
                 )
-
-    def _drop_if_locally_disallowed(self, request: Request, key: str) -> None:
-        """Raise :class:`~scrapy_rep.RobotsTxtDisallowed` if a local rule disallows a request."""
-        verdict = self.policies.local_disallow(key, request.url)
-        if verdict is not None:
-            raise self._disallow(request, verdict)
 
     def _poll(self) -> None:
         try:

@@ -8,11 +8,12 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache, partial
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -27,6 +28,7 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
 from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
+from ..frontier.reservation import Reservations
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
@@ -84,7 +86,9 @@ class Fetch(NamedTuple):
     """A fetch in progress."""
 
     file: OriginFile
-    ended: Deferred[None]
+    ended: Deferred[Any]
+    began: float
+    """On the monotonic clock."""
 
 
 class PolicyCache:
@@ -140,7 +144,7 @@ class PolicyCache:
             crawler.signals.connect(self.store.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
-            self.frontier.share(shared)
+            self.frontier.reservations = Reservations(shared, self.frontier)
         self._fetch_limit = FetchLimit(
             settings.concurrent_robotstxt_requests, clock, engine, settings.connections
         )
@@ -158,8 +162,6 @@ class PolicyCache:
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
             self.tdm_files = TdmFiles(crawler, self)
-        self._recent: OrderedDict[str, float] = OrderedDict()
-        """When the latest fetches began, by origin."""
         self.states_usage = False
         """Whether a robots.txt of this crawl may state a usage of its pages."""
         self._idle_polls = 0
@@ -234,7 +236,7 @@ class PolicyCache:
 
     def is_wanted(self, key: str) -> bool:
         """Whether a request or a response waits for a file of an origin."""
-        return key in self._waiting_responses or self.frontier.has_queue(host_of(key), key)
+        return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
 
     def count(self, origin: Origin) -> None:
         """Count the bytes of an origin, which have changed."""
@@ -248,7 +250,9 @@ class PolicyCache:
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
         is_awaited = key in self._fetches or key in self._waiting_responses
-        return is_awaited or self.frontier.is_in_use(host_of(key), key)
+        is_queued = bool(self.frontier.places(host_of(key), key) - {Place.UNKNOWN})
+        in_progress = self.frontier.in_progress.values()
+        return is_awaited or is_queued or any(entry.origin == key for entry in in_progress)
 
     # Verdicts.
 
@@ -303,10 +307,9 @@ class PolicyCache:
             )
         return parsed.tokens
 
-    # What the frontier asks.
+    # What the frontier asks: see Policies there.
 
     def address(self, request: Request) -> Address:
-        """Return which queue a request belongs to."""
         meta = request.meta
         url = request.url
         key = origin_of(url)
@@ -333,28 +336,26 @@ class PolicyCache:
         return Address(host, key, kind, slot)
 
     def condition(self, address: Address) -> Condition:
-        """Return whether requests of an origin may start now, as far as its policy is concerned."""
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key)
-        if origin is None and (origin := self._files.find(key)) is None:
+        origin = self._parsed.get(key) or self._files.find(key)
+        if origin is None:
             return self._before_fetch(key)
-        now = self.now()
-        is_excepted = address.kind == Kind.EXCEPTED
+        now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
         if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
-            match origin.next_action(now):
-                case Action.WAIT:
-                    return Condition(Place.FETCHING)
-                case Action.FETCH if not self._is_unused(origin):
-                    return self._before_fetch(key)
+            action = origin.next_action(now)
+            if action is Action.WAIT:
+                return Condition(Place.FETCHING)
+            if action is Action.FETCH and not self._is_unused(origin):
+                return self._before_fetch(key)
         if origin.content is None:
             if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
         pacing = origin.last_pacing
-        if pacing is not None and self._settings.obey_rate_limits:
+        if pacing is not None:
             seconds = pacing.seconds_until_visit_time(self._clock.time())
             if seconds > self._settings.max_wait:
                 return Condition(Place.DROPS)
@@ -366,11 +367,9 @@ class PolicyCache:
         return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
     def is_known(self, origin: str) -> bool:
-        """Whether the robots.txt of an origin was fetched before, and has expired."""
         return origin in self._files
 
     def can_fetch(self) -> bool:
-        """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         return not self._closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
@@ -378,15 +377,12 @@ class PolicyCache:
         if self.local_disallow(origin, request.url) is not None:
             self._stopped.add(origin)
             return
-        self._recent[origin] = self._clock.monotonic()
         self.get_or_fetch(origin, request)
 
     def recent_fetches(self) -> int:
-        """Return how many fetches began a short time ago, and have not ended."""
         latest = self._clock.monotonic() - RECENT
-        while self._recent and next(iter(self._recent.values())) <= latest:
-            self._recent.popitem(last=False)
-        return len(self._recent)
+        fetches = reversed(self._fetches.values())
+        return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
 
     def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
@@ -417,11 +413,8 @@ class PolicyCache:
         return self._clock.monotonic() < origin.answered_at + usable_for
 
     def delay(self, address: Address) -> float:
-        """Return the delay that is known for an origin before a request needs its policy."""
         origin = self._files.find(address.origin or "")
-        if origin is None or not self._settings.obey_rate_limits:
-            return 0
-        return self._seconds_between(origin.last_pacing)
+        return self._seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
 
@@ -438,8 +431,7 @@ class PolicyCache:
         if origin.content is None and origin.state is State.UNREACHABLE:
             # The pace is unknown: the last known delay still applies.
             seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        if seconds or host is not None:
-            self.frontier.set_delay(origin.host, origin.key, seconds)
+        self.frontier.set_delay(origin.host, origin.key, seconds)
         return pacing
 
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
@@ -519,8 +511,9 @@ class PolicyCache:
             self.frontier.close()
         else:
             self.frontier.collect_ended()
-            has_requests = any(map(len, self.frontier.queues))
-            is_over = self._engine.has_only(IS_ROBOTSTXT_REQUEST) and not has_requests
+            active = self._engine.active
+            is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
+            is_over = is_over and not any(map(len, self.frontier.queues))
             self._idle_polls = self._idle_polls + 1 if is_over else 0
             if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
                 # Those for which no request waits would keep the crawl open.
@@ -555,41 +548,24 @@ class PolicyCache:
         """
         if self._closing or key in self._fetches:
             return
-        is_over = False
 
-        def end(event: FetchResult) -> None:
-            nonlocal is_over
-            is_over = True
+        def end(result: FetchResult | Failure) -> None:
             self._fetches.pop(key, None)
-            finish(event)
+            if isinstance(result, Failure):
+                assert result.value is not None
+                result = self.fetcher.unexpected(file, result.value)
+            finish(result)
 
-        async def run() -> None:
-            event: FetchResult = Cancelled()
-            try:
-                event = await fetch()
-            except BaseException as error:
-                event = self.fetcher.unexpected(file, error)
-                if not isinstance(error, Exception):
-                    raise
-            finally:
-                end(event)
-
-        def failed(failure: Failure) -> None:
-            if not is_over:  # the task was cancelled before it ran
-                end(Cancelled())
-            self._log_failure(failure, file)
-
-        ended = deferred_from_coro(run())
-        ended.addErrback(failed)
-        if not is_over:
-            self._fetches[key] = Fetch(file, ended)
+        ended = deferred_from_coro(fetch())
+        self._fetches[key] = Fetch(file, ended, self._clock.monotonic())
+        ended.addBoth(end).addErrback(self._log_failure, file)
 
     async def fetch_ended(self, key: str) -> None:
         """Return when the fetch in progress has ended, if there is one."""
         fetch = self._fetches.get(key)
         if fetch is not None:
             waiter: Deferred[None] = Deferred()
-            fetch.ended.addBoth(_notify, waiter)
+            fetch.ended.addBoth(lambda _: fire(waiter, None))
             await maybe_deferred_to_future(waiter)
 
     def _cancel(self, fetches: Iterable[Fetch]) -> None:
@@ -606,14 +582,13 @@ class PolicyCache:
 
         def finish(event: FetchResult) -> None:
             try:
-                self._finish(origin, page, None if found.is_hit else event, found)
+                self._finish(origin, page, None if found.entry is not None else event, found)
             finally:
-                self._recent.pop(origin.key, None)
                 self._stopped.discard(origin.key)
                 self.frontier.update_origin(origin.host)
                 self.count(origin)
 
-        self.run(origin.key, origin, lambda: self._load_or_fetch(origin, page, found), finish)
+        self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 
     async def _load_or_fetch(
         self, origin: Origin, page: Request, found: StoreLookup
@@ -622,7 +597,7 @@ class PolicyCache:
         event: FetchResult = Cancelled()
         if self.store is not None:
             await self.store.load(origin, found)
-        if found.is_hit:
+        if found.entry is not None:
             content = origin.content
         else:
             event = await self.fetcher.fetch(
@@ -655,9 +630,15 @@ class PolicyCache:
         elif found.entry is not None:
             origin.apply_entry(found.entry)
         if not is_cancelled:
-            origin.record_answer(self._clock.monotonic(), from_store=event is None)
-        if event is not None:
-            self._save(origin, event, found)
+            origin.record_answer(self._clock.monotonic())
+        if event is not None and self.store is not None:
+            entry = None
+            try:
+                if not is_cancelled:
+                    entry = self.store.entry(origin, event, found)
+            finally:  # the claim is released, whatever happens
+                save = deferred_from_coro(self.store.save(origin, entry, found))
+                save.addErrback(self._log_failure, origin)
         if is_cancelled:
             return
         body = event.body if isinstance(event, Rules) else found.body
@@ -673,18 +654,6 @@ class PolicyCache:
             self._stats.inc_value(f"{file.resource.stats}/{kind}")
             if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
                 self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
-
-    def _save(self, origin: Origin, event: FetchResult, found: StoreLookup) -> None:
-        """Save the result of a fetch in the store, in a task of its own."""
-        if self.store is None:
-            return
-        entry = None
-        try:
-            if not isinstance(event, Cancelled):
-                entry = self.store.entry(origin, event, found)
-        finally:  # the claim is released, whatever happens
-            save = deferred_from_coro(self.store.save(origin, entry, found))
-            save.addErrback(self._log_failure, origin)
 
     def _log_failure(self, failure: Failure, file: OriginFile) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
@@ -762,33 +731,20 @@ class PolicyCache:
                 f"then they are dropped. The next attempt is in {seconds:.0f} s"
             )
         else:
+            status, remedy = event.status or 0, "REP_UNREACHABLE = 'allow'"
+            if event.failure == TOO_MANY_REDIRECTS:
+                remedy = f"REP_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
+            elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
+                remedy = f"REP_NOT_ROBOTS = 'unavailable' or {remedy}"
+            elif 500 <= status <= 599:
+                remedy = f"REP_5XX_AS_404 = [{file.host!r}] or {remedy}"
             effect = (
                 "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
                 f"succeeds, for {self._settings.unreachable_days:g} days at most "
-                "(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set "
-                f"{' or '.join(settings_for(event, file.host))}"
+                f"(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set {remedy}"
             )
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
             {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
             extra={"spider": self._crawler.spider},
         )
-
-
-def settings_for(event: Unreachable, host: str) -> list[str]:
-    """Return the settings under which a failure allows everything, the most specific one first."""
-    status = event.status or 0
-    found = ["REP_UNREACHABLE = 'allow'"]
-    if event.failure == TOO_MANY_REDIRECTS:
-        found.insert(0, "REP_TOO_MANY_REDIRECTS = 'unavailable'")
-    elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
-        found.insert(0, "REP_NOT_ROBOTS = 'unavailable'")
-    elif 500 <= status <= 599:
-        found.insert(0, f"REP_5XX_AS_404 = [{host!r}]")
-    return found
-
-
-def _notify(result: None, waiter: Deferred[None]) -> None:
-    """Resume a coroutine that waits for a fetch, which has ended."""
-    fire(waiter, None)
-    return result

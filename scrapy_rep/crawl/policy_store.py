@@ -25,19 +25,17 @@ from ..stores.base import MAX_LEASE, TTL
 from ..stores.registry import open_store
 from ..stores.threaded import CALL_TIMEOUT
 
-FIRST_POLL_INTERVAL = 0.05
-MAX_POLL_INTERVAL = 2.0
-"""Seconds between two polls for the result of another crawler's fetch. The interval doubles from
-the first value to the second. Half of all robots.txt files arrive within a few tenths of a second.
-"""
+FIRST_POLL_INTERVAL, MAX_POLL_INTERVAL = 0.05, 2.0
+"""Seconds between two polls for the result of another crawler's fetch. The interval doubles. Half
+of all robots.txt files arrive within a few tenths of a second."""
 
 WAIT_MARGIN = 5.0
 """Seconds that a crawler waits longer than the longest fetch, so that the owner of the claim can
-store the result of a fetch that times out. A single call to SQLite or Redis fails after 5 s."""
+store its result. A single call to SQLite or Redis fails after 5 s."""
 
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
-entry from further in the future was written on a wrong clock, so that its times mean nothing."""
+entry from further in the future was written on a wrong clock."""
 
 
 @dataclass(slots=True)
@@ -45,16 +43,11 @@ class StoreLookup:
     """The result of :meth:`PolicyStore.load`."""
 
     entry: Entry | None = None
-    """The entry that replaces the fetch; None if the store has no usable one."""
+    """The entry that replaces the fetch, if there is one."""
     fence: int | None = None
     """The fencing token under which the result of the fetch is put."""
     body: bytes | None = None
-    """The good copy in the store as it was received; None if the store has none."""
-
-    @property
-    def is_hit(self) -> bool:
-        """Whether the store had a usable entry."""
-        return self.entry is not None
+    """The good copy in the store as it was received, if there is one."""
 
 
 class PolicyStore:
@@ -78,11 +71,10 @@ class PolicyStore:
         """The lookups that have claimed an origin, by origin."""
 
     async def load(self, origin: Origin, lookup: StoreLookup) -> None:
-        """Restore ``origin`` from the store, or claim it.
+        """Restore ``origin`` from the store, or claim it, and note the result in ``lookup``.
 
         While another crawler has the claim, this polls for its result for as long as a fetch takes.
-        After that, this crawl makes the fetch without a claim. The result is written to ``lookup``
-        step by step, so that it is complete even if this call is cancelled.
+        After that, this crawl makes the fetch without a claim.
         """
         key = origin.key
         entry = await self.store.get(key)
@@ -102,8 +94,9 @@ class PolicyStore:
             self._stats.inc_value("robotstxt/store/wait_count")
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
-        self._stats.inc_value(f"robotstxt/store/{'hit' if lookup.is_hit else 'miss'}_count")
-        if lookup.body is None and not lookup.is_hit:
+        is_hit = lookup.entry is not None
+        self._stats.inc_value(f"robotstxt/store/{'hit' if is_hit else 'miss'}_count")
+        if lookup.body is None and not is_hit:
             # A 304 has no body, so the store would never get the file.
             origin.forget_validators()
 
@@ -151,7 +144,7 @@ class PolicyStore:
 
     def entry(self, origin: Origin, event: FetchResult, lookup: StoreLookup) -> Entry | None:
         """Return the entry to save after ``event``, or None if there is nothing to save."""
-        if origin.from_cache:
+        if origin.source == "http-cache":
             return None
         body = event.body if isinstance(event, Rules) else lookup.body
         if body is None and origin.content is not None:
@@ -172,13 +165,13 @@ class PolicyStore:
             content = RobotsTxt.parse(entry.body, url=url)
         if origin.restore(entry, content, self._clock.steady()):
             lookup.entry = entry
-        return lookup.is_hit
+        return lookup.entry is not None
 
     def _on_steady_clock(self, entry: Entry) -> Entry:
         """Return an entry with its times on the steady clock.
 
-        Nobody knows on which clock an entry was written. At worst, this leads to an earlier fetch,
-        and to a later end of the days of RFC 9309 §2.3.1.4.
+        As nobody knows on which clock it was written, the next fetch may be earlier, and the end of
+        the days of RFC 9309 §2.3.1.4 later.
         """
         moved = entry.moved(-self._clock.step())
         if entry.unreachable_since is None:
@@ -188,10 +181,7 @@ class PolicyStore:
         return moved._replace(unreachable_since=min(since, self._clock.steady()))
 
     def _interpret(self, origin: Origin, entry: Entry) -> Entry:
-        """Return the entry under the settings of this crawl.
-
-        The crawl that wrote it may have had other settings.
-        """
+        """Return what an entry of a crawl with other settings means in this one."""
         if entry.result is not AccessResult.UNREACHABLE:
             latest = entry.fetched_at + self._settings.cache_max
             times = min(entry.expires_at, latest), min(entry.refresh_at, latest)
@@ -200,9 +190,8 @@ class PolicyStore:
             return entry
         result: AccessResult = entry.result
         if entry.status >= 400:
-            is_challenge = result is AccessResult.CHALLENGE
-            policy = status_policy(self._settings, origin)
-            result = access_result(entry.status, policy, challenge=is_challenge)
+            policy, challenge = status_policy(self._settings, origin), AccessResult.CHALLENGE
+            result = access_result(entry.status, policy, challenge=result is challenge)
         elif result.is_unavailable and self._settings.not_robots == "unreachable":
             result = AccessResult.UNREACHABLE
         if result.is_unavailable != entry.result.is_unavailable:

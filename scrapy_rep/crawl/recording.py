@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -34,8 +34,7 @@ def open_event_log(
     if not settings.report:
         return None
     value, arguments = ", ".join(settings.report), (crawler, settings, clock, archive)
-    log: CrawlLog = _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments)
-    return log
+    return cast("CrawlLog", _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments))
 
 
 def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive | None:

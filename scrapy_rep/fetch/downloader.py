@@ -92,7 +92,11 @@ class Download:
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
         self.response = response
-        self.body = _body_of(response, self.reader)
+        is_cut_off = not _CUT_OFF.isdisjoint(response.flags) and len(response.body) <= SIZE_LIMIT
+        # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
+        is_encoded = response.body and b"Content-Encoding" in response.headers
+        if not (is_cut_off or is_encoded or self.reader.is_broken):
+            self.body = response.body[: SIZE_LIMIT + 1]
 
     @property
     def status(self) -> int:
@@ -195,15 +199,6 @@ async def run_within(
     finally:
         timer.cancel()
         permit.expire = None
-
-
-def _body_of(response: Response, reader: BodyReader) -> bytes | None:
-    # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
-    if reader.is_broken or (response.body and b"Content-Encoding" in response.headers):
-        return None
-    is_cut_off = not _CUT_OFF.isdisjoint(response.flags)
-    body = response.body[: SIZE_LIMIT + 1]
-    return None if is_cut_off and len(body) <= SIZE_LIMIT else body
 
 
 def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:

@@ -137,9 +137,11 @@ class Fetcher:
                 {**values, "attempt": retry + 2},
             )
             event = await self._attempt(file, page, may_fetch)
-        if isinstance(event, Unreachable) and _is_plain_server_error(event):
+        if may_probe is not None and isinstance(event, Unreachable) and is_wanted(file.key):
             url = f"{file.key}/{uuid4().hex}"
-            if may_probe is not None and is_wanted(file.key) and may_probe(file.key, url):
+            # The site neither asks for a pause nor has a challenge.
+            is_plain = event.failure == f"status {event.status}" and event.retry_after is None
+            if is_plain and (event.status or 0) >= 500 and may_probe(file.key, url):
                 return await self._probe(file, page, event, url)
         return event
 
@@ -167,8 +169,7 @@ class Fetcher:
             {"origin": file.key, "status": response.status, "url": url},
             extra={"spider": self._crawler.spider},
         )
-        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
-        return found._replace(url=event.url or file.file_url)
+        return self._missing(response)._replace(url=event.url or file.file_url)
 
     async def _attempt(
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
@@ -230,7 +231,9 @@ class Fetcher:
                 where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", response.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
-                return self._too_many_redirects(response)
+                if self._settings.too_many_redirects == "unreachable":
+                    return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
+                return self._missing(response)._replace(status=None)
             left -= self._clock.monotonic() - response.started
             wait_left -= response.waited
             if left <= 0:
@@ -380,16 +383,17 @@ class Fetcher:
         expires_at = self._expires_at(response.cache_headers(), default)
         return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
 
+    def _missing(self, response: Download) -> Unavailable:
+        return self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
+
     def _rules(self, file: OriginFile, response: Download, body: bytes) -> FetchResult:
         cache_headers = response.cache_headers()
         text = file_of(body)
         if text is not body:
             self._count(file, "unwrapped_count")
             body = text
-        page = None
-        if file.resource.path == ROBOTS_TXT:
-            headers = response.header("Content-Type"), response.header("cf-mitigated")
-            page = other_page(body, *headers)
+        headers = response.header("Content-Type"), response.header("cf-mitigated")
+        page = other_page(body, *headers) if file.resource.path == ROBOTS_TXT else None
         if page is not None:
             if self._settings.not_robots == "unreachable":
                 what = "a challenge, " if page is AccessResult.CHALLENGE else ""
@@ -411,12 +415,6 @@ class Fetcher:
             body,
             response.from_cache,
         )
-
-    def _too_many_redirects(self, response: Download) -> FetchResult:
-        if self._settings.too_many_redirects == "unreachable":
-            return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
-        found = self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
-        return found._replace(status=None)
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
@@ -465,12 +463,6 @@ def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
         settings.disallow_statuses,
         server_errors_are_unavailable=file.host in settings.server_error_hosts,
     )
-
-
-def _is_plain_server_error(event: Unreachable) -> bool:
-    """Whether a site answered 5xx, and neither asks for a pause nor has a challenge."""
-    is_plain = event.failure == f"status {event.status}" and event.retry_after is None
-    return is_plain and (event.status or 0) >= 500
 
 
 def _validator(value: str | None) -> str | None:

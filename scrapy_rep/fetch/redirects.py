@@ -31,30 +31,23 @@ _NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 class RedirectPolicy:
     """Decides about the redirects of one attempt to get a robots.txt."""
 
-    _is_unrestricted: bool | None = None
-    """Whether the origin is known not to be on the public web. None until the first redirect."""
+    _is_restricted: bool | None = None
+    """Whether the origin may be on the public web. None until the first redirect."""
 
     def refusal(self, response: Download, target: str) -> str | None:
         """Return why the redirect of a response to ``target`` is refused; None if it is followed.
 
         A host name of the target is not resolved: see :meth:`response_refusal`.
         """
-        if self._is_unrestricted is None:
-            self._is_unrestricted = _is_private(response)
-        if self._is_unrestricted:
-            return None
-        host = _host_of(target)
-        if is_local_name(host):
-            return _refusal(target, "this machine")
-        address = literal_address(host)
-        return None if address is None or is_public(address) else _refusal(target, str(address))
+        if self._is_restricted is None:
+            is_private = _private_host(response.url) or _private_connection(response)
+            self._is_restricted = not is_private
+        return _refusal(target, _private_host(target)) if self._is_restricted else None
 
     def response_refusal(self, response: Download) -> str | None:
         """Return why the address that a response came from is refused; None if it is used."""
-        address = response.response.ip_address
-        if self._is_unrestricted is not False or response.by_proxy or address is None:
-            return None
-        return None if is_public(address) else _refusal(response.url, str(address))
+        is_restricted = self._is_restricted
+        return _refusal(response.url, _private_connection(response)) if is_restricted else None
 
 
 def redirect_target(url: str, location: bytes) -> str | None:
@@ -74,23 +67,25 @@ def redirect_target(url: str, location: bytes) -> str | None:
     return target if len(target) <= URL_LIMIT else None
 
 
-def _is_private(response: Download) -> bool:
-    """Return whether the server that answered is known not to be on the public web."""
-    host = _host_of(response.url)
-    if is_local_name(host):
-        return True
-    address = literal_address(host)
-    if address is None and not response.by_proxy:
-        address = response.response.ip_address
-    return address is not None and not is_public(address)
+def _private_host(url: str) -> str | None:
+    """Return what the host of a URL stands for, if that is known not to be public."""
+    host = urlsplit(url).hostname or ""
+    return "this machine" if is_local_name(host) else _private(literal_address(host))
 
 
-def _host_of(url: str) -> str:
-    return urlsplit(url).hostname or ""
+def _private_connection(response: Download) -> str | None:
+    """Return the address that a response came from, if that is known not to be public."""
+    return None if response.by_proxy else _private(response.response.ip_address)
 
 
-def _refusal(target: str, address: str) -> str:
-    return f"redirect to {printable(target)} refused: {address} is not a public address"
+def _private(address: Address | None) -> str | None:
+    return None if address is None or is_public(address) else str(address)
+
+
+def _refusal(target: str, place: str | None) -> str | None:
+    if place is None:
+        return None
+    return f"redirect to {printable(target)} refused: {place} is not a public address"
 
 
 def is_public(address: Address) -> bool:

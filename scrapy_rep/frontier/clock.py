@@ -76,11 +76,6 @@ class Timer:
         self._clock = clock
         self._pending: CallLaterResult | None = None
 
-    @property
-    def is_active(self) -> bool:
-        """Whether there is a call that has not been made."""
-        return self._pending is not None
-
     def start(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
         """Call ``call`` after ``seconds``."""
         self.cancel()

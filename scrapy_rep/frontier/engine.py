@@ -70,21 +70,16 @@ class Engine:
         self._engine: Any = None
         self._missing: frozenset[str] = frozenset(ATTRIBUTES)
         """What :meth:`open` did not find. Before it is called, nothing is used."""
-        self._extra: dict[Request, int] = {}
+        self.extra: dict[Request, int] = {}
         """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the bytes of its
         response if that waits."""
         self._limit = self._enlarged = 0
-        """CONCURRENT_REQUESTS, and the limit with the requests in ``_extra``."""
+        """CONCURRENT_REQUESTS, and the limit with the requests in ``extra``."""
 
     @property
     def downloads(self) -> int:
         """How many requests occupy CONCURRENT_REQUESTS slots."""
-        return len(self.active) - len(self._extra)
-
-    @property
-    def extra(self) -> int:
-        """How many requests do not occupy CONCURRENT_REQUESTS slots."""
-        return len(self._extra)
+        return len(self.active) - len(self.extra)
 
     def open(self) -> None:
         """Check the attributes. Log one warning about those that are missing."""
@@ -128,11 +123,6 @@ class Engine:
         active: Collection[Request] = self._engine.downloader.active
         return active
 
-    def has_only(self, key: str) -> bool:
-        """Whether the downloader has requests, and all of them have this key in their meta."""
-        active = self.active
-        return bool(active) and all(request.meta.get(key) for request in active)
-
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has a request, at whatever stage; True if it does not say."""
         return "engine.downloader.active" in self._missing or request in self.active
@@ -175,22 +165,21 @@ class Engine:
 
         Returns whether this call has done so.
         """
-        if request in self._extra or len(self._extra) >= MAX_EXTRA:
+        if request in self.extra or len(self.extra) >= MAX_EXTRA:
             return False
-        self._extra[request] = 0
+        self.extra[request] = 0
         self._set_capacity()
         self.wake()
         return True
 
     def exclude_response(self, request: Request, response: Response) -> None:
         """Exclude a request whose response waits, unless many bytes wait so."""
-        if sum(self._extra.values()) < MAX_WAITING_BYTES and self.exclude(request):
-            self._extra[request] = max(len(response.body), MIN_RESPONSE_BYTES)
+        if sum(self.extra.values()) < MAX_WAITING_BYTES and self.exclude(request):
+            self.extra[request] = max(len(response.body), MIN_RESPONSE_BYTES)
 
     def include(self, request: Request) -> None:
         """End what :meth:`exclude` began."""
-        if request in self._extra:
-            del self._extra[request]
+        if self.extra.pop(request, None) is not None:
             self._set_capacity()
 
     def _set_capacity(self) -> None:
@@ -200,7 +189,7 @@ class Engine:
         if downloader.total_concurrency != self._enlarged:  # the crawl itself has set it
             self._limit = downloader.total_concurrency
         if self._limit > 0:  # 0 means no limit
-            self._enlarged = downloader.total_concurrency = self._limit + len(self._extra)
+            self._enlarged = downloader.total_concurrency = self._limit + len(self.extra)
 
 
 def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:

@@ -54,11 +54,8 @@ class FetchLimit:
 
     def can_begin(self) -> bool:
         """Whether a fetch may begin now. If not, ends the oldest fetch if it is old enough."""
-        if self._waiting:
-            return False
-        if not self._is_free():
-            self._end_oldest()
-        return self._is_free()
+        self._end_oldest()
+        return self._is_free() and not self._waiting
 
     def _is_free(self) -> bool:
         return len(self._in_progress) < self._most
@@ -69,20 +66,14 @@ class FetchLimit:
         The caller sets ``expire`` when the fetch can be ended.
         """
         permit = Permit()
-        if self.can_begin():
-            self._grant(permit)
-            return permit
         self._waiting.append(permit)
+        self.update()
         try:
             await maybe_deferred_to_future(permit.granted)
         except BaseException:
             self.release(permit)
             raise
         return permit
-
-    def _grant(self, permit: Permit) -> None:
-        permit.began = self._clock.monotonic()
-        self._in_progress[permit] = None
 
     def release(self, permit: Permit) -> None:
         """Give a permit back: the fetch is over."""
@@ -95,7 +86,8 @@ class FetchLimit:
         """Begin the fetches that may begin now. Call this from time to time: fetches grow old."""
         while self._waiting and self._is_free():
             permit = self._waiting.popleft()
-            self._grant(permit)
+            permit.began = self._clock.monotonic()
+            self._in_progress[permit] = None
             fire(permit.granted, None)
         if self._waiting:
             self._end_oldest()

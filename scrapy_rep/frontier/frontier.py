@@ -31,7 +31,7 @@ from ..settings import Settings
 from .clock import Clock, fire
 from .engine import Engine
 from .hosts import FIRST_BACKOFF, Host
-from .reservation import HostStore, Reservations
+from .reservation import Reservations
 
 if TYPE_CHECKING:
     from ..reports.event_log import CrawlLog
@@ -114,7 +114,6 @@ class Condition(NamedTuple):
 
 
 READY = Condition(Place.READY)
-EMPTY = Condition(Place.EMPTY)
 
 
 class Policies(Protocol):
@@ -140,17 +139,6 @@ class Policies(Protocol):
 
     def delay(self, address: Address) -> float:
         """Return the delay that is already known for an address, in seconds; 0 if there is none."""
-
-
-class Missing(NamedTuple):
-    """How many more queues are needed."""
-
-    queues: int
-    new: int
-    """How many of them may be such whose robots.txt no worker has fetched, if there are no others.
-    """
-    turn: int
-    """1 if it is the turn of such a new one in any case."""
 
 
 class InProgress(NamedTuple):
@@ -252,7 +240,7 @@ class Queues(ABC):
         """Add a request. Raises ValueError if it cannot be stored."""
         if self.frontier.returned:
             request.dont_filter = self.frontier.returned.get(request, request.dont_filter)
-        self.push_to(self.frontier.address(request), request)
+        self.push_to(self.frontier.policies.address(request), request)
 
     @abstractmethod
     def push_to(self, address: Address, request: Request) -> None:
@@ -296,10 +284,9 @@ class Waiting(Queues):
     what is known of their site has changed since. Each starts as soon as it may.
     """
 
-    def __init__(self, frontier: Frontier, engine: Engine) -> None:
+    def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
         self.ranked = {}  # these queues take no turns
-        self._engine = engine
         self.queues: dict[Address, WaitingQueue] = {}
         self._waiters: dict[Request, Deferred[bool]] = {}
         """What the requests await."""
@@ -308,7 +295,7 @@ class Waiting(Queues):
 
     def address(self, request: Request) -> Address:
         """Return which queue a request belongs to. Its slot has a limit in the downloader."""
-        return self.frontier.address(request)._replace(slot=None)
+        return self.frontier.policies.address(request)._replace(slot=None)
 
     async def wait(self, request: Request) -> bool:
         """Wait until a request may start, which then has started.
@@ -322,7 +309,7 @@ class Waiting(Queues):
         if self.frontier.is_closing:
             return False
         self._waiters[request] = waiter
-        is_excluded = self._engine.exclude(request)
+        is_excluded = self.frontier.engine.exclude(request)
         try:
             self.push_to(address, request)
             return await maybe_deferred_to_future(waiter)
@@ -336,7 +323,7 @@ class Waiting(Queues):
                 queue.discard(request)
                 self.frontier.update(queue)
             if is_excluded:
-                self._engine.include(request)
+                self.frontier.engine.include(request)
 
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
@@ -419,12 +406,11 @@ class Frontier:
         assert crawler.stats is not None
         self._events = events
         self._stats = crawler.stats
-        self._engine = engine
+        self.engine = engine
         self.clock = clock
-        self._policies = policies
-        self._limit_of = settings.concurrency_of
+        self.policies = policies
+        self._settings = settings
         self._concurrency = settings.concurrent_requests or MAX_IDLE_HOSTS
-        self._max_backoff = settings.max_backoff
         self._held: dict[str, float] = {}
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
         self.hosts: dict[str, Host] = {}
@@ -442,7 +428,7 @@ class Frontier:
         last fetch began."""
         self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
         """When the queues of hosts are looked at again. Each host has one alarm at most."""
-        self.waiting = Waiting(self, engine)
+        self.waiting = Waiting(self)
         """The requests that wait in the downloader."""
         self.is_closing = False
         self.returned: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
@@ -453,16 +439,12 @@ class Frontier:
 
     # Queues.
 
-    def address(self, request: Request) -> Address:
-        """Return which queue a request belongs to."""
-        return self._policies.address(request)
-
     def hosts_of(self, address: Address) -> tuple[Host, Host]:
         """Return the host of an address, and the host or slot that limits its concurrency."""
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            seconds = self._policies.delay(address)
+            seconds = self.policies.delay(address)
             if seconds and address.origin is not None:
                 host.set_delay(address.origin, seconds)
         return host, host if address.slot is None else self.host(" " + address.slot)
@@ -471,7 +453,7 @@ class Frontier:
         """Return a host, which is created if there is none."""
         host = self.hosts.get(name)
         if host is None:
-            host = self.hosts[name] = Host(name, self._limit_of(name.lstrip()))
+            host = self.hosts[name] = Host(name, self._settings.concurrency_of(name.lstrip()))
         elif self._idle:
             self._idle.pop(name, None)
         return host
@@ -489,11 +471,10 @@ class Frontier:
         """
         if self.is_closing:
             return None
-        if len(self.in_progress) + len(self.waiting) > len(self._engine.active):
+        if len(self.in_progress) + len(self.waiting) > len(self.engine.active):
             self.collect_ended()
         for each in self.queues:
-            if each.unknown.size and not self._begin_fetches(each.unknown):
-                break
+            self._begin_fetches(each.unknown)
         may_drop = owner.drops.size and self._may_drop()
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
@@ -516,41 +497,38 @@ class Frontier:
         """How many queues are ready."""
         return sum(each.ready.size for each in self.queues)
 
-    def missing(self, owner: Queues) -> Missing:
-        """Return how many more queues an owner needs that has most of them elsewhere."""
+    def missing(self, owner: Queues) -> tuple[int, int, int]:
+        """Return how many more queues an owner needs that has most of them elsewhere.
+
+        Also returns how many of them may be new ones if there are no others, and how many have to
+        be. No worker has fetched the robots.txt of a new one.
+        """
         if self.is_closing:
-            return Missing(0, 0, 0)
-        free = max(self._concurrency - self._engine.downloads - owner.ready.size, 0)
-        if not self._policies.can_fetch():  # queues that are unknown here are of no use now
+            return 0, 0, 0
+        free = max(self._concurrency - self.engine.downloads - owner.ready.size, 0)
+        if not self.policies.can_fetch():  # queues that are unknown here are of no use now
             is_full = owner.unknown.size >= LOOK_AHEAD * self._concurrency
-            return Missing(0 if is_full else min(free, 1), 0, 0)
+            return 0 if is_full else min(free, 1), 0, 0
         free = max(free - owner.unknown.size, 0)
         is_turn = self._pages_since_fetch >= PAGES_IN_BETWEEN and not owner.unknown.size
-        return Missing(free, free if self._needs_fetch() else 0, int(is_turn))
-
-    def is_unknown(self, address: Address) -> bool:
-        """Whether a robots.txt has to be fetched before requests of an address may start."""
-        return self._policies.condition(address).place is Place.UNKNOWN
+        return free, free if self._needs_fetch() else 0, int(is_turn)
 
     def start(self, queue: Queue, request: Request) -> None:
         """Note that the engine gets a request of a queue."""
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
-            self._end(request)
-        if queue.place is Place.DROPS:
-            self._pages_since_drop = 0
-            self.dropping.add(request)
-            self._engine.exclude(request)
-            self.in_progress[request] = self._entry(queue)
-            if not queue.size:
-                self.update(queue)
-            return
-        self._pages_since_drop += 1
-        self._pages_since_fetch += 1
-        self._begin(request, self._entry(queue))
-
-    def _entry(self, queue: Queue) -> InProgress:
+            self.end(request)
         is_from_queue, host = queue.owner is not self.waiting, queue.host
-        return InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
+        entry = InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
+        if queue.place is not Place.DROPS:
+            self._pages_since_drop += 1
+            self._pages_since_fetch += 1
+            self._begin(request, entry)
+            return
+        self._pages_since_drop = 0
+        self.in_progress[request] = entry
+        self.dropping.add(request)
+        self.engine.exclude(request)
+        self.update(queue)
 
     def _begin(self, request: Request, entry: InProgress) -> None:
         self.in_progress[request] = entry
@@ -558,9 +536,8 @@ class Frontier:
         host.active += 1
         if slot is not host:
             slot.active += 1
-            self._update_queues(slot)
-        if host.queues:
-            self._update_queues(host)
+            self.update_host(slot)
+        self.update_host(host)
 
     def finish(self, request: Request, *, sent: bool = True) -> None:
         """End a request, if it is in progress.
@@ -571,7 +548,7 @@ class Frontier:
         if found is None:
             return
         host, slot = found.host, found.slot
-        self._engine.include(request)
+        self.engine.include(request)
         if request in self.dropping:
             self.dropping.discard(request)
             self._forget_if_idle(host)
@@ -594,34 +571,24 @@ class Frontier:
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
-        is_active = self._engine.is_active
+        is_active = self.engine.is_active
         for request in [each for each in self.in_progress if not is_active(each)]:
-            self._end(request)
+            self.end(request)
 
-    def _end(self, request: Request) -> None:
+    def end(self, request: Request) -> None:
         """End a request of which no signal has said that it ended."""
         self.finish(request, sent="download_slot" in request.meta)
 
-    def wake(self) -> None:
-        """Have the engine ask for a request soon."""
-        self._engine.wake()
-
-    def _begin_fetches(self, unknown: Ranked) -> bool:
-        """Begin fetches for the first queues that need one, as far as the crawl needs them soon.
-
-        Returns whether fetches for all of these queues have begun.
-        """
-        while unknown.size:
-            if not (self._needs_fetch() and self._policies.can_fetch()):
-                return False
+    def _begin_fetches(self, unknown: Ranked) -> None:
+        """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
+        while unknown.size and self._needs_fetch() and self.policies.can_fetch():
             queue = unknown.first()
             self._pages_since_fetch = 0
             if self.condition(queue).place is Place.UNKNOWN:
                 self.fetch(queue)
             self.update(queue)
             if queue.place is Place.UNKNOWN:  # it cannot be fetched now
-                return False
-        return True
+                return
 
     def _needs_fetch(self) -> bool:
         """Whether the crawl needs one more queue soon, or a new site gets its turn."""
@@ -629,7 +596,7 @@ class Frontier:
             return True
         ready = self._ready
         most = LOOK_AHEAD * self._concurrency
-        return ready < self._concurrency and ready + self._policies.recent_fetches() < most
+        return ready < self._concurrency and ready + self.policies.recent_fetches() < most
 
     def fetch(self, queue: Queue) -> None:
         """Begin to fetch the robots.txt that the requests of a queue need."""
@@ -640,7 +607,7 @@ class Frontier:
         except Exception:
             logger.exception("The next request for %(origin)s cannot be read", {"origin": origin})
             request = None
-        self._policies.fetch(origin, request or Request(origin + "/"))
+        self.policies.fetch(origin, request or Request(origin + "/"))
 
     # Places.
 
@@ -653,19 +620,12 @@ class Frontier:
     def update_host(self, host: Host) -> None:
         """Find the places of the queues of a host again."""
         if host.queues:
-            self._update_queues(host)
-        self._release_unwanted(host)
-        self._forget_if_idle(host)
-
-    def _release_unwanted(self, host: Host) -> None:
-        """Release the reservation of a host that nothing waits for."""
+            for queue in sorted(host.queues, key=_ORDER):
+                self.update(queue)
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
             self.reservations.cancel(host)
             self.reservations.release(host, 0)
-
-    def _update_queues(self, host: Host) -> None:
-        for queue in sorted(host.queues, key=_ORDER):
-            self.update(queue)
+        self._forget_if_idle(host)
 
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
@@ -686,7 +646,7 @@ class Frontier:
         if ranked is not None:
             ranked.add(queue)
             if not is_new:  # else the engine asks for a request, as it has just stored one
-                self._engine.wake()
+                self.engine.wake()
         elif queue.owner is self.waiting and not self.is_closing:
             self.waiting.serve(queue)
 
@@ -717,9 +677,7 @@ class Frontier:
         if slot is not host:
             slot.queues.pop(queue, None)
             self._forget_if_idle(slot)
-        if not host.active:
-            self._release_unwanted(host)
-            self._forget_if_idle(host)
+        self.update_host(host)
 
     def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
         """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
@@ -735,8 +693,8 @@ class Frontier:
     def condition(self, queue: Queue) -> Condition:
         """Return where a queue has to be, and for WAITING the seconds until that may change."""
         if not queue.size:
-            return EMPTY
-        condition = self._policies.condition(queue.address)
+            return Condition(Place.EMPTY)
+        condition = self.policies.condition(queue.address)
         if condition.place is not Place.READY:
             return condition
         host, slot = queue.host, queue.slot
@@ -754,7 +712,7 @@ class Frontier:
         if place is Place.READY:
             last = queue.slot.active
         else:
-            last = not self._policies.is_known(queue.address.origin or "")
+            last = not self.policies.is_known(queue.address.origin or "")
         return (queue.priority, last) if queue.owner.by_priority else (last,)
 
     def _is_reserved(self, host: Host) -> bool:
@@ -767,7 +725,7 @@ class Frontier:
     def is_wanted(self, host: Host) -> bool:
         """Whether something waits for a host, for which it is worth while to reserve it."""
         return not self.is_closing and any(
-            self._policies.condition(queue.address).place is Place.READY for queue in host.queues
+            self.policies.condition(queue.address).place is Place.READY for queue in host.queues
         )
 
     # Hosts.
@@ -777,15 +735,11 @@ class Frontier:
 
         This is the delay of one origin of the host; 0 removes it.
         """
-        host = self.hosts.get(name)
-        if host is None:
-            if not seconds:
-                return
+        known = self.hosts.get(name)
+        if seconds != (0 if known is None else known.delays.get(origin, 0)):
             host = self.host(name)
-        if host.delays.get(origin, 0) == seconds:
-            return
-        host.set_delay(origin, seconds)
-        self.update_host(host)
+            host.set_delay(origin, seconds)
+            self.update_host(host)
 
     def note_answer(self, request: Request, status: int, retry_after: float | None) -> None:
         """Hold the host of a request if the answer asks for fewer requests (PROTOCOL §4).
@@ -806,7 +760,7 @@ class Frontier:
                 self.update_host(host)
             return
         doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, MAX_DOUBLINGS)
-        seconds = min(retry_after or doubled, self._max_backoff)
+        seconds = min(retry_after or doubled, self._settings.max_backoff)
         added = seconds - max(host.held_until - self.clock.monotonic(), 0)
         if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):
             return
@@ -840,7 +794,7 @@ class Frontier:
         """
         self._held = held
         for name, until in tuple(held.items()):
-            seconds = min(until - self.clock.time(), self._max_backoff)
+            seconds = min(until - self.clock.time(), self._settings.max_backoff)
             if seconds > 0:
                 self._hold(self.host(name), seconds)
             else:
@@ -851,23 +805,11 @@ class Frontier:
         host = self.hosts.get(name)
         return host.delay if host is not None else 0
 
-    def is_in_use(self, name: str, origin: str) -> bool:
-        """Whether requests wait, or are in progress, that need what is known of an origin."""
+    def places(self, name: str, origin: str) -> set[Place]:
+        """Return where the requests of an origin wait, but for those for its robots.txt."""
         host = self.hosts.get(name)
-        queues = host.queues if host is not None else ()
-        used = [queue.address.origin for queue in queues if queue.place is not Place.UNKNOWN]
-        used += [entry.origin for entry in self.in_progress.values()]
-        return origin in used
-
-    def has_queue(self, name: str, origin: str) -> bool:
-        """Whether requests of an origin wait that are not for its robots.txt."""
-        host = self.hosts.get(name)
-        addresses = [queue.address for queue in host.queues] if host is not None else ()
-        return any(each.origin == origin and each.kind != Kind.ROBOTS_TXT for each in addresses)
-
-    def share(self, store: HostStore) -> None:
-        """Share the pace of hosts with the other crawlers that use a store."""
-        self.reservations = Reservations(store, self.clock, self)
+        own = [each for each in host.queues if each.address.origin == origin] if host else ()
+        return {each.place for each in own if each.address.kind != Kind.ROBOTS_TXT}
 
     def _forget_if_idle(self, host: Host) -> None:
         """Remove the oldest of the hosts that have no requests, if there are too many."""
@@ -902,15 +844,6 @@ class Frontier:
         self.update_host(host)
 
     # Requests in the downloader.
-
-    def arrives(self, request: Request) -> None:
-        """Note that the downloader gets a request.
-
-        One that no queue has just given may be in progress: a middleware has sent it back.
-        """
-        entry = self.in_progress.get(request)
-        if entry is not None and not entry.is_from_queue:
-            self._end(request)
 
     def try_start(self, request: Request) -> bool:
         """Start a request that the downloader has, if the pace of its host allows that now.

@@ -50,23 +50,20 @@ class OriginQueue(Queue):
 
     owner: OriginPriorityQueue
 
-    def __init__(self, owner: OriginPriorityQueue, address: Address) -> None:
+    def __init__(
+        self,
+        owner: OriginPriorityQueue,
+        address: Address,
+        name: str = "",
+        requests: ScrapyPriorityQueue | None = None,
+    ) -> None:
         super().__init__(owner, address)
+        self.size = len(requests) if requests is not None else 0
         self._first: Request | None = None
-        self._requests: ScrapyPriorityQueue | None = None
+        self._requests, self._name = requests, name
+        """What an earlier crawl stored, and its directory."""
         self._prios: Iterable[int] = ()
         """The priorities of the requests whose files are closed."""
-        self._name = ""
-        """The name of its directory."""
-
-    @classmethod
-    def stored(
-        cls, owner: OriginPriorityQueue, name: str, requests: ScrapyPriorityQueue, first: Request
-    ) -> OriginQueue:
-        """Return the queue of requests that an earlier crawl stored."""
-        queue = cls(owner, owner.frontier.address(first))
-        queue._requests, queue._name, queue.size = requests, name, len(requests)
-        return queue
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored on disk."""
@@ -153,22 +150,14 @@ class OriginPriorityQueue(Queues):
         """Called by Scrapy."""
         frontier = find_frontier(crawler)
         if frontier is None:
-            scrapys: Any = DownloaderAwarePriorityQueue
-            if cls.by_priority:
-                scrapys = ScrapyPriorityQueue
+            scrapys: Any = ScrapyPriorityQueue if cls.by_priority else DownloaderAwarePriorityQueue
             return scrapys.from_crawler(  # type: ignore[no-any-return]
                 crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
             )
-        return cls(crawler, frontier, downstream_queue_cls, key, startprios, start_queue_cls)
+        return cls(crawler, frontier, key, (downstream_queue_cls, start_queue_cls), startprios)
 
     def __init__(
-        self,
-        crawler: Crawler,
-        frontier: Frontier,
-        downstream_queue_cls: type[QueueProtocol],
-        key: str,
-        startprios: Any,
-        start_queue_cls: type[QueueProtocol] | None,
+        self, crawler: Crawler, frontier: Frontier, key: str, classes: tuple[Any, Any], state: Any
     ) -> None:
         super().__init__(frontier)
         self.key = key
@@ -176,17 +165,17 @@ class OriginPriorityQueue(Queues):
         self.names: set[str] = set()
         """The names of the directories in use."""
         self._crawler = crawler
-        self._classes = downstream_queue_cls, start_queue_cls
+        self._classes = classes
         self._queues: dict[Address, OriginQueue] = {}
         self._opened: OrderedDict[OriginQueue, None] = OrderedDict()
         self._size = 0
         self._unsorted: list[tuple[str, ScrapyPriorityQueue]] = []
         """What an earlier crawl stored in another order, by the name of the directory."""
-        self._is_sorted = True
+        self._is_sorted = not state
         """Whether no queue has requests of another origin, as a crawl with Scrapy's queue leaves
         them."""
-        if startprios:
-            self._read_state(startprios)
+        if state:
+            self._read_state(state)
 
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
@@ -217,14 +206,14 @@ class OriginPriorityQueue(Queues):
                 continue
             self._size -= 1
             if not self._is_sorted:
-                address = self.frontier.address(request)
+                address = self.frontier.policies.address(request)
                 if address != queue.address:
                     self.push_to(address, request)
                     self.frontier.update(queue)
                     continue
             self.frontier.start(queue, request)
             return request
-        self.frontier.wake()
+        self.frontier.engine.wake()
         return None
 
     def peek(self) -> Request | None:
@@ -294,7 +283,6 @@ class OriginPriorityQueue(Queues):
 
     def _read_state(self, state: Any) -> None:
         """Read the state of this class, or of one of Scrapy's two priority queues."""
-        self._is_sorted = False
         if not isinstance(state, Mapping):  # of ScrapyPriorityQueue, which has one directory
             state = {"": state}
         for name, prios in state.items():
@@ -303,11 +291,11 @@ class OriginPriorityQueue(Queues):
                 continue
             self.names.add(name)
             first = _peek(requests) if name else None
-            queue = OriginQueue.stored(self, name, requests, first) if first is not None else None
-            if queue is None or queue.address in self._queues:
+            address = self.frontier.policies.address(first) if first is not None else None
+            if address is None or address in self._queues:
                 self._unsorted.append((name, requests))
                 continue
-            self._queues[queue.address] = queue
+            queue = self._queues[address] = OriginQueue(self, address, name, requests)
             self.count_open(queue)
             self._size += queue.size
             self.frontier.added(queue)
@@ -316,12 +304,12 @@ class OriginPriorityQueue(Queues):
         """Move some requests to the queues of their origins."""
         name, requests = self._unsorted[-1]
         for request in islice(iter(requests.pop, None), MAX_MOVED):
-            self.push_to(self.frontier.address(request), request)
+            self.push_to(self.frontier.policies.address(request), request)
         if not len(requests):
             self._unsorted.pop()
             requests.close()
             self.names.discard(name)
-        self.frontier.wake()
+        self.frontier.engine.wake()
 
 
 class PriorityFirstQueue(OriginPriorityQueue):

@@ -75,11 +75,9 @@ class LeasedQueue(Queue):
         """0 if there are no requests, or if the lease has ended."""
 
     def peek(self) -> Request | None:
-        """Return the next request."""
         return self.owner.peek_at(self)
 
     def pop(self) -> Request | None:
-        """Remove the next request, and return it. None if the lease has ended."""
         return self.owner.pop_from(self)
 
 
@@ -87,16 +85,14 @@ class Leases(Reservations):
     """The reservations of a worker. A host that it has leased is reserved."""
 
     def __init__(self, queue: RedisQueue, frontier: Frontier) -> None:
-        super().__init__(queue, frontier.clock, frontier)
+        super().__init__(queue, frontier)
         self._queue = queue
 
     def is_reserved(self, host: Host) -> bool:
-        """Whether a host is reserved for this worker."""
-        return self._queue.has_leased(host) or super().is_reserved(host)
+        return host.name in self._queue.leased or super().is_reserved(host)
 
     def release(self, host: Host, delay: float) -> None:
-        """Release a host. No worker can lease it for ``delay`` seconds."""
-        if self._queue.has_leased(host):
+        if host.name in self._queue.leased:
             self._queue.request_ended(host, delay)
         else:
             super().release(host, delay)
@@ -120,7 +116,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         assert frontier is not None
         Queues.__init__(self, frontier)
         self._worker = uuid4().hex
-        self._leased: dict[str, list[LeasedQueue]] = {}
+        self.leased: dict[str, list[LeasedQueue]] = {}
         """The queues of each leased host. A host without one has its last request in progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
@@ -136,9 +132,10 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
         host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
-        encoded, is_new = self._encode_request(request), int(self.frontier.is_unknown(address))
-        self._call("push", host, is_new, name, -request.priority, encoded, queue=name)
-        if host in self._leased:
+        is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
+        encoded = self._encode_request(request)
+        self._call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
+        if host in self.leased:
             self._add(name)
 
     def pop(self, timeout: float = 0) -> Request | None:  # noqa: ARG002
@@ -149,7 +146,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             request = queue.pop() if queue is not None else None
             if request is not None or not (queue or has_leased):
                 return request
-        self.frontier.wake()
+        self.frontier.engine.wake()
         return None
 
     def __len__(self) -> int:
@@ -157,7 +154,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all requests, those of other workers included."""
-        for host in tuple(self._leased):
+        for host in tuple(self.leased):
             self._forget(host)
         names = self.server.zrange(self._keys["queues"], 0, -1)
         queues = (self._prefix + _text(name) for name in names)
@@ -167,7 +164,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Return all hosts: the spider is closed. The requests stay in Redis."""
         self._poll.cancel()
         self._renewal.cancel()
-        for host in tuple(self._leased):
+        for host in tuple(self.leased):
             self._return(self.frontier.host(host))
         self.frontier.queues.remove(self)
 
@@ -175,7 +172,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def remove(self, queue: LeasedQueue) -> None:
         """Forget a queue without requests."""
-        queues = self._leased.get(queue.host.name)
+        queues = self.leased.get(queue.host.name)
         if queues is not None:
             queues.remove(queue)
             if not queues and not queue.host.active:
@@ -192,7 +189,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         Returns the host to the other workers, unless it is needed for more than this request.
         """
         host = queue.host.name
-        queues = self._leased[host]
+        queues = self.leased[host]
         places = {each.place for each in queues}
         is_kept = queue.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
         milliseconds = self._lease_time(host) if is_kept else 0
@@ -202,7 +199,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return None
         queue.size, *members = found
         if not is_kept:
-            del self._leased[host]
+            del self.leased[host]
             for each in queues:
                 each.size = 0
         request = self._decoded(members[0]) if members else None
@@ -210,13 +207,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             self.frontier.start(queue, request)
         return request
 
-    def has_leased(self, host: Host) -> bool:
-        """Whether this worker has leased a host."""
-        return host.name in self._leased
-
     def request_ended(self, host: Host, delay: float) -> None:
         """Return a leased host if it has a delay, or no more requests."""
-        queues = self._leased[host.name]
+        queues = self.leased[host.name]
         if (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
             self._return(host)
 
@@ -236,7 +229,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def _lease(self) -> bool:
         """Lease as many hosts as this worker could use now. Return whether there was one."""
         missing = self.frontier.missing(self)
-        if not any(missing) or len(self._leased) >= MAX_LEASED:
+        if not any(missing) or len(self.leased) >= MAX_LEASED:
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
@@ -245,13 +238,13 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             self._add(_text(name))
         if not names:
             seconds = milliseconds / 1000 if milliseconds >= 0 else POLL
-            self._poll.start(min(seconds, POLL), self.frontier.wake)
+            self._poll.start(min(seconds, POLL), self.frontier.engine.wake)
         return bool(names)
 
     def _add(self, name: str) -> None:
         """Add a queue of a leased host, unless this worker has it."""
         queue = LeasedQueue(self, name)
-        queues = self._leased.setdefault(queue.host.name, [])
+        queues = self.leased.setdefault(queue.host.name, [])
         if all(each.name != name for each in queues):
             queues.append(queue)
             self.frontier.added(queue)
@@ -259,17 +252,13 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
         self._renewal.start(LEASE / 3, self._renew)
-        is_full = len(self._leased) >= MAX_LEASED
+        is_full = len(self.leased) >= MAX_LEASED
         unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
-        for host, queues in tuple(self._leased.items()):
+        for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues):
                 self._return(self.frontier.host(host))
-        leases = [(host, self._lease_time(host), len(own)) for host, own in self._leased.items()]
-        try:
-            refused, found = self._call("renew", *chain.from_iterable(leases))
-        except RedisError as error:
-            self._warn(error)
-            return
+        leases = [(host, self._lease_time(host), len(own)) for host, own in self.leased.items()]
+        refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
         for host in refused[::2]:
             self._forget(_text(host))
         for name in found:
@@ -285,35 +274,35 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Return a host, which may be leased again after its delay."""
         self._forget(host.name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())
-        if seconds == inf:  # a request is in progress
-            return
-        try:
-            self._call("release", host.name, _milliseconds(seconds))
-        except RedisError as error:
-            self._warn(error)
+        if seconds < inf:  # else a request is in progress
+            self._try_call("release", host.name, _milliseconds(seconds))
 
     def _forget(self, host: str) -> None:
         """Remove the queues of a host that this worker no longer has."""
-        for queue in self._leased.pop(host, ()):
+        for queue in self.leased.pop(host, ()):
             queue.size = 0
-            self.frontier.update(queue)
+        self.frontier.update_origin(host)
 
     def _call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
         keys = (*self._keys.values(), self._prefix + queue)
         return self._script(keys=keys, args=(function, self._worker, *arguments))
 
+    def _try_call(self, function: str, *arguments: object) -> Any:
+        """Call a function of the script. Returns None if Redis cannot be reached."""
+        try:
+            return self._call(function, *arguments)
+        except RedisError as error:
+            logger.warning(
+                "The queue in Redis cannot be reached (%(error)s). Other workers may wait up to "
+                "%(seconds)d s for the hosts of this one.",
+                {"error": error, "seconds": LEASE},
+                extra={"spider": self.spider},
+            )
+
     def _decoded(self, member: bytes | str) -> Request:
         request: Request = self._decode_request(member[DIGITS:])
         return request
-
-    def _warn(self, error: RedisError) -> None:
-        logger.warning(
-            "The queue in Redis cannot be reached (%(error)s). Other workers may wait up to "
-            "%(seconds)d s for the hosts of this one.",
-            {"error": error, "seconds": LEASE},
-            extra={"spider": self.spider},
-        )
 
 
 def _text(value: bytes | str) -> str:

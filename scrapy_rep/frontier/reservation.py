@@ -16,7 +16,7 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredLock
 from twisted.python.failure import Failure
 
 from ..logs import get_logger
-from .clock import Clock, Timer
+from .clock import Timer
 from .hosts import FIRST_BACKOFF, Host
 
 if TYPE_CHECKING:
@@ -51,9 +51,9 @@ class HostStore(Protocol):
 class Reservations:
     """The reservations of one crawler. It updates a host in the frontier when it is reserved."""
 
-    def __init__(self, store: HostStore, clock: Clock, frontier: Frontier) -> None:
+    def __init__(self, store: HostStore, frontier: Frontier) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = frontier.clock
         self._frontier = frontier
         self._attempts: dict[str, Deferred[None]] = {}
         """The attempts to reserve that have not ended, by host."""

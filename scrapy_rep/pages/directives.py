@@ -222,7 +222,7 @@ def statements(
                 yield Statement(LICENSE, target, META)
         elif name in _TDM:
             yield from _of_tdm(name, META, value)
-        elif name == _ROBOTS or name in tokens:
+        else:
             agent = WILDCARD_AGENT if name == _ROBOTS else name
             for _, rule, argument in _rules(value, scoped=False):
                 yield Statement(rule, argument, META, agent)

@@ -30,8 +30,7 @@ MAX_PAGE = 2 * 1024 * 1024
 MAX_ELEMENTS = 10_000
 """The meta and link elements of a page that are looked at, whatever their names are (ours)."""
 MAX_VALUE = 4096
-"""The characters of an attribute that are read. A link with a longer URL is skipped, for a part of
-a URL is another URL (ours)."""
+"""The characters of an attribute that are read. A link with a longer URL is skipped (ours)."""
 MAX_VALUES = 4 * MAX_VALUE
 """The characters of all contents and URLs of a page that are read (ours)."""
 _MAX_TAG = 4 * MAX_VALUE
@@ -44,8 +43,7 @@ NO_VALUES: frozenset[str] = frozenset()
 
 MAX_LINKS = 2000
 """How many links of a page are parsed, those with `REL_VALUES` first. Each 100 characters of an
-`href` count as one more link. Further links are ignored, because parsing is slow: a page could
-otherwise stop the crawl for seconds (ours)."""
+`href` count as one more link. A page could otherwise stop the crawl for seconds (ours)."""
 
 _NOT_ASCII = ("utf-16", "utf-32", "iso2022")
 """Prefixes of encodings in which the bytes of markup are not those of ASCII."""

@@ -18,17 +18,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
+from .. import meta_keys
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
-from ..meta_keys import (
-    DONT_RETRY,
-    IS_ROBOTSTXT_REQUEST,
-    LINK_REL,
-    OBEY_NOFOLLOW,
-    PAGE_DIRECTIVES,
-    USAGE,
-)
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date
@@ -153,17 +146,16 @@ class PageDirectivesMiddleware:
         Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
         to a request for a robots.txt is not a page.
         """
-        meta = request.meta
-        is_retryable = not (meta.get(DONT_RETRY) or meta.get(IS_ROBOTSTXT_REQUEST))
-        if is_retryable and terms_of(response) is not None:
-            meta[DONT_RETRY] = _NOT_RETRIED
+        kept = meta_keys.DONT_RETRY, meta_keys.IS_ROBOTSTXT_REQUEST
+        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
+            request.meta[meta_keys.DONT_RETRY] = _NOT_RETRIED
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         directives, meta = page.directives, response.meta
-        meta[PAGE_DIRECTIVES], meta[USAGE] = page
+        meta[meta_keys.PAGE_DIRECTIVES], meta[meta_keys.USAGE] = page
         if directives is not NO_DIRECTIVES:
             terms = directives.access_terms
             for stat, applies in (
@@ -265,19 +257,19 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
-        if meta.get(DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
-            del meta[DONT_RETRY]
+        if meta.get(meta_keys.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
+            del meta[meta_keys.DONT_RETRY]
         if rel:
-            meta[LINK_REL] = tuple(sorted(rel))
+            meta[meta_keys.LINK_REL] = tuple(sorted(rel))
         else:
-            meta.pop(LINK_REL, None)  # of the link of another page, whose meta was copied
+            meta.pop(meta_keys.LINK_REL, None)  # of the link of another page, whose meta was copied
         if self._settings.nofollow == "drop" and page.directives.nofollow:
             reason = "nofollow"
         elif self._settings.rel_nofollow == "drop" and "nofollow" in rel:
             reason = "rel_nofollow"
         else:
             return True
-        if not meta.get(OBEY_NOFOLLOW, True):
+        if not meta.get(meta_keys.OBEY_NOFOLLOW, True):
             return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         if self._events is not None:

@@ -88,7 +88,7 @@ _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challen
 
 
 def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
-    """Return whether this header has the mark of a challenge (Cloudflare), or a body (Anubis)."""
+    """Return whether this header or a body has the marks of Cloudflare's or Anubis' challenge."""
     is_cloudflare = (cf_mitigated or "").strip().lower() == "challenge"
     return is_cloudflare or (body is not None and _ANUBIS.search(body) is not None)
 

@@ -351,10 +351,15 @@ class _Line(NamedTuple):
     """Where the colon is; -1 without one."""
 
     def finding(
-        self, code: Code, message: str, advice: str, *span: tuple[int, int], **options: Any
+        self,
+        code: Code,
+        message: str,
+        advice: str,
+        span: tuple[int, int] | None = None,
+        **options: Any,
     ) -> Finding:
         """Return a finding about the line, as `Source.finding` does."""
-        return self.source.finding(self.number, code, message, advice, *span, **options)
+        return self.source.finding(self.number, code, message, advice, span, **options)
 
 
 def _read_line(source: Source, number: int, content: bytes) -> _Line | None:

@@ -109,13 +109,14 @@ def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
     """
     if steps is not None:
         steps.left -= 5
-    is_ended = pattern[-1] == "$"
-    head, *pieces = (pattern[:-1] if is_ended else pattern).split("*")
-    if not pieces:
-        return path == head if is_ended else path.startswith(head)
+    pieces = pattern.split("*")
+    head = pieces[0]
+    if len(pieces) == 1:
+        return path == head[:-1] if pattern[-1] == "$" else path.startswith(head)
     if not path.startswith(head):
         return False
-    tail = pieces.pop() if is_ended else ""
+    del pieces[0]
+    tail = pieces.pop()[:-1] if pattern[-1] == "$" else ""
     position = len(head)
     for piece in pieces:
         at = path.find(piece, position)
@@ -126,7 +127,7 @@ def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
         if at < 0:
             return False
         position = at + len(piece)
-    return not is_ended or (len(path) - len(tail) >= position and path.endswith(tail))
+    return len(path) - len(tail) >= position and path.endswith(tail)
 
 
 def matching(patterns: Iterable[str], path: str) -> Iterator[int]:

@@ -68,16 +68,6 @@ class Record(NamedTuple):
     value: bytes
 
 
-class Dialect(NamedTuple):
-    """How the lines of groups are recognized: strictly, or with Google's leniency."""
-
-    user_agent: re.Pattern[bytes]
-    """A user-agent line. Its groups are those of `LINE_TOKEN`."""
-    rule: re.Pattern[bytes]
-    """A rule. Its groups are the value, and the part of the value before any byte that may stand
-    for another: ``*``, ``$``, ``%``, or one that is percent-encoded in URLs."""
-
-
 class GroupText(NamedTuple):
     """The part of a file that contains the rules of a group."""
 
@@ -95,7 +85,7 @@ class GroupText(NamedTuple):
         # A rule that stands for a directory matches only paths that end in a slash.
         directory = path is not None and path[-1:] == b"/"
         for start, end in zip(self.spans[::2], self.spans[1::2], strict=True):
-            for match in self._rule.finditer(self.text, start, end):
+            for match in _RULES[self.strict].finditer(self.text, start, end):
                 plain = match[2]
                 if path is None or path.startswith(plain) or (directory and b"/index.htm" in plain):
                     position, value = match.start(), match[1].rstrip(WHITE_SPACE)
@@ -104,14 +94,10 @@ class GroupText(NamedTuple):
 
     def rule_at(self, position: int, line: int) -> Rule:
         """Return the rule of the line with this number, which begins at a position."""
-        match = self._rule.match(self.text, position)
+        match = _RULES[self.strict].match(self.text, position)
         assert match is not None
         allow = self.text[position + 1] in b"Aa"
         return Rule.of(match[1].rstrip(WHITE_SPACE), line, allow=allow)
-
-    @property
-    def _rule(self) -> re.Pattern[bytes]:
-        return (STRICT if self.strict else LENIENT).rule
 
 
 def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
@@ -119,7 +105,7 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
 
     All groups that name a token are one group (RFC 9309 §2.2.1).
     """
-    user_agent, rule = STRICT if strict else LENIENT
+    user_agent, rule = _USER_AGENTS[strict], _RULES[strict]
     found: dict[bytes, list[int]] = {}
     naming: dict[bytes, None] = {}
     end = 0
@@ -297,9 +283,8 @@ def _any_of(names: Iterable[bytes]) -> bytes:
     return b"(?: %b )" % b" | ".join(map(re.escape, names))
 
 
-LENIENT, STRICT = (
-    Dialect(
-        _line((USER_AGENT,), LINE_TOKEN, strict=strict), _line(RULE_FIELDS, _VALUE, strict=strict)
-    )
-    for strict in (False, True)
-)
+_USER_AGENTS = {strict: _line((USER_AGENT,), LINE_TOKEN, strict=strict) for strict in (False, True)}
+"""A user-agent line, by `strict`. Its groups are those of `LINE_TOKEN`."""
+_RULES = {strict: _line(RULE_FIELDS, _VALUE, strict=strict) for strict in (False, True)}
+"""A rule, by `strict`. Its groups are the value, and the part of the value before any byte that may
+stand for another: ``*``, ``$``, ``%``, or one that is percent-encoded in URLs."""

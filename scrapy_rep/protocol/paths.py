@@ -36,7 +36,7 @@ from string import ascii_letters, digits, hexdigits
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
-from .printable import printable
+from .printable import LENGTH, cut, printable
 
 if TYPE_CHECKING:
     from .verdict import Verdict
@@ -369,18 +369,19 @@ def other_paths(url: str) -> tuple[str, ...]:
     return tuple(paths)
 
 
-def verdict_as_sent(verdict_of: Callable[[str], Verdict], url: str) -> Verdict:
+def verdict_as_sent(verdict_of: Callable[..., Verdict], url: str, *arguments: object) -> Verdict:
     """Return the verdict on a URL and on all paths that a handler may send for it.
 
-    ``verdict_of`` returns the verdict on a URL or a path alone. If it disallows another path, the
-    verdict names that.
+    ``verdict_of`` returns the verdict on a URL or a path alone, with these further arguments. If it
+    disallows another path, the verdict names that.
     """
-    verdict = verdict_of(url)
+    verdict = verdict_of(url, *arguments)
     if verdict.allowed:
         for path in other_paths(url):
-            other = verdict_of(path)
+            other = verdict_of(path, *arguments)
             if not other.allowed:
-                return other.as_sent(path)
+                detail = other.detail or cut(f"a download handler may send {path}", LENGTH)
+                return other._replace(detail=detail)
     return verdict
 
 

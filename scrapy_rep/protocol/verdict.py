@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from .printable import LENGTH, cut, printable
+from .printable import cut, printable
 
 MAX_PATTERN_LENGTH = 1000
 """Characters of a pattern that a `Rule` holds. The bound keeps a stored verdict small."""
@@ -121,8 +121,3 @@ class Verdict(NamedTuple):
             return f"{reason}{detail}"
         detail = f", {printable(self.detail)}" if self.detail else ""
         return f"{self.rule}, for {printable(self.agent or '')}{detail}"
-
-    def as_sent(self, path: str) -> Verdict:
-        """Return this verdict with the path that a handler may send, if it has no other detail."""
-        detail = cut(f"a download handler may send {path}", LENGTH)
-        return self if self.detail else self._replace(detail=detail)

@@ -255,10 +255,7 @@ class ArchivedRobotsTxt(NamedTuple):
 
 
 def read(
-    path: str | Path,
-    on_problem: Callable[[str], object],
-    *,
-    origins: Container[str] | None = None,
+    path: str | Path, on_problem: Callable[[str], object], *, origins: Container[str] | None = None
 ) -> Iterator[ArchivedRobotsTxt]:
     """Yield the responses to requests for robots.txt files in a WARC file, in their order.
 

@@ -75,12 +75,11 @@ _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation
 _USERINFO = re.compile("//[^/?#]*@")
 
 WRITE_INTERVAL = 5.0
-"""Seconds between two writes of the event log. A process that is killed loses what happened since
-the last one."""
+"""Seconds between two writes of the event log. A process that is killed loses those events."""
 
 REPORT_TIMEOUT = 600.0
-"""Seconds that the spider waits at most for the report before it closes. The process ends only when
-the thread of the file does. A report of a million requests takes about ten."""
+"""Seconds that the spider waits for the report before it closes. The process ends only when the
+thread of the file does. A report of a million requests takes about ten."""
 
 DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status_count/"
 """The stats of Scrapy that the report has, by the start of their names."""
@@ -149,7 +148,7 @@ class CrawlLog:
         meta = request.meta
         verdict, kind = meta.get(ROBOTSTXT), "sent"
         if meta.get(IS_ROBOTSTXT_REQUEST):
-            verdict, kind = "", "robots.txt"
+            verdict, kind, broken = "", "robots.txt", None
         elif meta.get(DONT_OBEY):
             verdict = records.EXEMPT
         elif not isinstance(verdict, Verdict):
@@ -226,17 +225,15 @@ class CrawlLog:
             if body is not None:
                 digest = digest or sha256(body).hexdigest()
                 self._add_file(digest, body, text)
-            if failure is None and (not text or text.isspace()):
+            if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
-        elif origin.state is State.UNAVAILABLE:
-            effect = "disallow" if origin.disallow_all else "allow"
         else:
-            next_attempt = origin.next_attempt(self._now(), self._unreachable_policy)
-            effect = "allow" if next_attempt is None else "disallow"
+            disallows_all = origin.disallows_all(self._now(), self._unreachable_policy)
+            effect = "disallow" if disallows_all else "allow"
         found = records.FetchEvent(
             result,
             effect,
-            "store" if event is None else "http-cache" if origin.from_cache else "site",
+            origin.source,
             status,
             _optional(url),
             [cut(each, records.MAX_TEXT) for each in origin.redirects[:20]],

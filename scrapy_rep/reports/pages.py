@@ -107,7 +107,7 @@ def environment() -> Environment:
         extensions=["jinja2.ext.do"],
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_visible,
+        finalize=lambda value: value if isinstance(value, Markup) else shown(value),
     )
     made.globals["answers"] = answers
     filters = asset, count, link, moment, octets, percent, seconds, shown, source
@@ -149,10 +149,6 @@ def source(text: str) -> Markup:
     """Return the source expression of a style or script, for a Content-Security-Policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(f"'sha256-{digest}'")
-
-
-def _visible(value: Any) -> Any:
-    return value if isinstance(value, Markup) else shown(value)
 
 
 # Numbers, times and lengths of time, as a reader sees them

@@ -27,8 +27,6 @@ from .records import Deciding, Event, OriginReport, Report, Run, RunEvent, State
 MAX_LINE = 1 << 20
 """Bytes of one line of an event log. A crawl writes shorter ones."""
 
-EVENT_LOG = "an event log of a crawl (.events.gz)"
-
 MEDIAN = "SELECT gap FROM gap WHERE host = ? AND counts ORDER BY gap LIMIT 1 OFFSET ?"
 """The gap in the middle, which an index has. A query alone would number all gaps."""
 
@@ -59,7 +57,7 @@ convert = partial(msgspec.convert, strict=False)
 sqlite3.register_converter("msgspec", msgspec.json.decode)
 
 
-class ReportError(ValueError):
+class ReportError(Exception):
     """A file cannot be used for a report. The message names the file."""
 
 
@@ -83,8 +81,6 @@ def read_reports(
                 if run.damage is not None:
                     note(f"{path} is damaged: {run.damage}. The rest of it is used")
             return database.report()
-    except ReportError:
-        raise
     # A line may have any number in place of a time, or any text in place of an origin.
     except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
         raise ReportError(f"the events make no report: {error}") from None
@@ -110,7 +106,8 @@ def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
         problem = getattr(error, "strerror", None)
         damage.append(f"the end after line {number:,} cannot be read")
     if number == 0:
-        raise ReportError(f"cannot read {path}: {problem or 'it is not ' + EVENT_LOG}")
+        problem = problem or "it is not an event log of a crawl (.events.gz)"
+        raise ReportError(f"cannot read {path}: {problem}")
 
 
 # Computing a report

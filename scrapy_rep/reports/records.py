@@ -47,7 +47,6 @@ EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 """The states of a robots.txt that a crawl does not tell from others: as ``rules`` and as
 ``unavailable``, everything is allowed."""
 
-
 # A damaged log may have any number. Sums of these stay exact and finite.
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
@@ -124,8 +123,8 @@ class Deciding(Struct):
     """The rule that decided. For an exception (``exempt``, and a local rule that allows), the rule
     of the robots.txt that would have disallowed the requests, if the file was in memory."""
     detail: str | None = None
-    """More about the reason, such as the status or the hours of a Visit-time. Of exempt requests:
-    what the robots.txt says about them, if it was in memory and no rule does."""
+    """More about the reason, such as the status. Of exempt requests: what the robots.txt says about
+    them, if it was in memory and no rule does."""
     sent: int = 0
     dropped: int = 0
     final_url: int = 0
@@ -140,10 +139,9 @@ class Fetched(Struct):
     result: str
     """``rules``, ``empty`` (a file without any line), ``not-robots-txt``, ``unavailable`` (404 and
     others), ``refused`` (401, 403), ``challenge``, ``redirect-loop`` (too many redirects),
-    ``disallowed`` (a status of REP_DISALLOW_STATUSES), or ``unreachable``."""
+    ``disallowed`` (REP_DISALLOW_STATUSES), or ``unreachable``."""
     effect: str
-    """What the crawl then applied: ``rules`` (of the file with this ``sha256``), ``allow``
-    (everything) or ``disallow`` (everything)."""
+    """What the crawl then applied: ``rules``, or ``allow`` or ``disallow`` for everything."""
     source: str
     """``site``, ``store`` (another crawl fetched it) or ``http-cache``."""
     status: Count | None
@@ -284,7 +282,7 @@ class Run(Struct):
     archive: str | None = None
     """The file in which each robots.txt is (REP_ARCHIVE)."""
     archive_sha256: str | None = None
-    """The SHA-256 of this file. None if the run was killed, or if the disk did not answer."""
+    """None if the run was killed, or if the disk did not answer."""
     sent_is_known: bool = True
     """False if the downloader of the crawl does not show what it sends."""
     damage: str | None = None
@@ -306,8 +304,7 @@ class Report(Struct, tag_field="type", tag="report"):
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
     origins: list[OriginReport] = []
-    """Those with disallowed requests come first, then unreachable ones, then those with the most
-    requests."""
+    """Those with disallowed requests, then unreachable ones, then those with the most requests."""
     hosts: list[HostPace] = []
     files: dict[str, RobotsFile] = {}
     """By the SHA-256 of the file as it was received."""

@@ -7,10 +7,9 @@
 
     line     = {"type": "policy", "version": 1, "origin": …, "entry": head, "body": …}
 
-The checksum of zlib detects a damaged entry. Entries of other versions are ignored. A line moves an
-entry between machines; bytes of its body that are not UTF-8 are lone surrogates (PEP 383). Bytes
-and lines may come from other programs, so everything that is read is limited in size, and every
-value is checked.
+The checksum of zlib detects a damaged entry. Bytes of a line's body that are not UTF-8 are lone
+surrogates (PEP 383). Both may come from other programs, so everything that is read is limited in
+size, and every value is checked.
 """
 
 from __future__ import annotations
@@ -26,10 +25,7 @@ from ..protocol.lines import SIZE_LIMIT
 
 
 class Entry(NamedTuple):
-    """What is known of one file of an origin, such as its robots.txt. Times are seconds since 1970.
-
-    To add a field, add it here and add a row to ``_ENTRY_CHECKS``.
-    """
+    """What is known of a file of an origin, such as robots.txt. Times are seconds since 1970."""
 
     result: AccessResult
     """The result of the last fetch that was not cancelled: neither NOT_MODIFIED nor REDIRECT."""

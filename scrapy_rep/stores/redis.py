@@ -62,8 +62,7 @@ connections by default: those of 1,250 workers."""
 SOCKET_TIMEOUT = 5.0
 """Seconds after which a server that does not answer has failed."""
 
-PAGE_SIZE = 100
-"""Keys that are read at once when all entries are read."""
+PAGE_SIZE = 100  # keys that are read at once when all entries are read
 
 VALUE_LIMIT = OCTETS_LIMIT + 16
 """The most bytes of a value: a fence of 15 digits, a space and an entry."""

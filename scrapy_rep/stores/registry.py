@@ -1,8 +1,4 @@
-"""The values of REP_STORE: the stores that they select, and how a message shows them.
-
-To add a type of store, write a function that makes one, and add a row to :data:`STORE_TYPES`. The
-settings and their error message read this table.
-"""
+"""The values of REP_STORE: the stores that they select, and how a message shows them."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote_plus
 
 from .base import TTL, Store, StoreError
@@ -25,7 +21,6 @@ JOBDIR_FILE = "robotstxt.sqlite"
 """The name of the SQLite file in a JOBDIR."""
 
 HIDDEN = "***"
-"""Replaces a password."""
 
 _HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,/?#@]*)(?::[0-9]*)?"
 _URL = re.compile(
@@ -35,16 +30,13 @@ _SCHEME = re.compile("[A-Za-z0-9+.-]+://")
 _SECRET = re.compile("(?:pass|pwd|secret|token|credential)[^=&]*=", re.IGNORECASE)
 
 
-class StoreType(NamedTuple):
-    """A type of store."""
-
-    form: str
-    """The form of its URLs, for error messages."""
-    pattern: re.Pattern[str]
-    """Matches the whole of each of its URLs."""
-    make: Callable[[str, float], Store]
-    """Makes the store at a URL, which is not open yet. The second argument is the seconds after
-    which an entry expires. Raises StoreError."""
+STORE_FORMS = {
+    "'sqlite:///path'": "sqlite:///.+",
+    "'redis://host:port/db', 'redis+cluster://host:port'": r"(?:unix|rediss?(?:\+cluster)?)://.+",
+    "'memory://name' (a name of letters, digits, '-', '_' and '.')": "memory://[A-Za-z0-9._-]+",
+    "'package.module.Class'": r"[^\W\d]\w*(?:\.[^\W\d]\w*)+",
+}
+"""The forms of REP_STORE, as messages show them, and the patterns that match a whole value."""
 
 
 def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) -> Store | None:
@@ -54,12 +46,10 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     Returns None if both are None. ``ttl``: seconds after which an entry expires.
 
     Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
-    A SQLite file that cannot be opened logs a warning: the crawl continues without it, and
-    tries the file again later.
+    A SQLite file that cannot be opened logs a warning: it is tried again later.
     """
     if source is not None:
-        make = _type_of(source).make if isinstance(source, str) else _make_own
-        store = make(source, ttl)  # type: ignore[arg-type]
+        store = _made(source, ttl)
     elif jobdir is not None:
         from .sqlite import SQLiteStore  # most crawls do not need it
 
@@ -77,32 +67,31 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
 
 
 def open_for_tool(url: str, *, must_exist: bool) -> ThreadedStore:
-    """Open the store at ``url`` for a tool, which calls its blocking methods.
+    """Open the store at ``url`` for a tool, which calls its blocking methods. Raises StoreError.
 
-    Unlike a crawl, a tool does not go on without its store. ``must_exist``: the store is read, and
-    none is created. Raises StoreError.
+    ``must_exist``: a SQLite file is not created.
     """
-    make = _type_of(url).make
-    if make not in (_make_sqlite, _make_redis):
+    if find_form(url) is not None and (url.startswith("memory:") or "://" not in url):
         raise StoreError("only SQLite and Redis can be exported and imported")
-    if make is _make_sqlite and must_exist:
+    if must_exist and url.startswith("sqlite:"):
         path = _sqlite_path(url)
         if not (path.exists() and path.stat().st_size):
             raise StoreError(f"there is no store at {path}")
-    store = make(url, TTL)
+    store = _made(url, TTL)
     assert isinstance(store, ThreadedStore)
     store.open()
     return store
 
 
-def find_type(url: str) -> StoreType | None:
-    """Return the type of the store at ``url``, or None if no type matches."""
-    return next((each for each in STORE_TYPES if each.pattern.fullmatch(url)), None)
+def find_form(url: str) -> str | None:
+    """Return the form of a value of REP_STORE, or None if it has none."""
+    forms = STORE_FORMS.items()
+    return next((form for form, pattern in forms if re.fullmatch(pattern, url, re.DOTALL)), None)
 
 
 def store_forms() -> str:
-    """Return the forms of all store URLs as one phrase, for error messages."""
-    *others, last = (each.form for each in STORE_TYPES)
+    """Return the forms of REP_STORE as one phrase, for error messages."""
+    *others, last = STORE_FORMS
     return f"{', '.join(others)} or {last}"
 
 
@@ -126,13 +115,6 @@ def without_password(url: str) -> str:
     return f"{parts[1]}{user}{parts[3]}{rest}"
 
 
-def _type_of(url: str) -> StoreType:
-    store_type = find_type(url)
-    if store_type is None:
-        raise StoreError(f"it must be {store_forms()}")
-    return store_type
-
-
 def _sqlite_path(url: str) -> Path:
     """Return the path of the file of a SQLite store. Raises StoreError if it cannot be one."""
     path = Path(url.removeprefix("sqlite:///"))
@@ -145,54 +127,39 @@ def _sqlite_path(url: str) -> Path:
     return path
 
 
-def _make_sqlite(url: str, ttl: float) -> Store:
-    from .sqlite import SQLiteStore
+def _made(source: StoreSource, ttl: float) -> Store:
+    """Return the store that ``source`` names. It is not open. Raises StoreError."""
+    if not isinstance(source, str):
+        return _own(source, ttl)
+    if find_form(source) is None:
+        raise StoreError(f"it must be {store_forms()}")
+    scheme, _, name = source.partition("://")
+    if scheme == "sqlite":
+        from .sqlite import SQLiteStore
 
-    return SQLiteStore(_sqlite_path(url), ttl=ttl)
+        return SQLiteStore(_sqlite_path(source), ttl=ttl)
+    if scheme == "memory":
+        from .sqlite import MemoryStore
 
-
-def _make_memory(url: str, ttl: float) -> Store:
-    from .sqlite import MemoryStore
-
-    return MemoryStore(url.removeprefix("memory://"), ttl=ttl)
-
-
-def _make_redis(url: str, ttl: float) -> Store:
-    try:
-        from .redis import RedisStore  # redis is an optional dependency
-    except ImportError:
-        raise StoreError("it needs the package redis: pip install redis") from None
-    return RedisStore(url, ttl=ttl)
-
-
-def _make_own(source: StoreSource, ttl: float) -> Store:
-    """Make the store of a class or a function, or of that at an import path."""
-    factory: Any = source
-    if isinstance(source, str):
-        module, _, name = source.rpartition(".")
+        return MemoryStore(name, ttl=ttl)
+    if name:
         try:
-            factory = getattr(import_module(module), name)
-        except (ImportError, AttributeError) as error:
-            raise StoreError(str(error)) from error
+            from .redis import RedisStore  # redis is an optional dependency
+        except ImportError:
+            raise StoreError("it needs the package redis: pip install redis") from None
+        return RedisStore(source, ttl=ttl)
+    module, _, name = source.rpartition(".")
+    try:
+        factory = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise StoreError(str(error)) from error
+    return _own(factory, ttl)
+
+
+def _own(factory: Callable[..., Any], ttl: float) -> Store:
     store: Store = factory(ttl=ttl)
     methods = [name for name in vars(Store) if not name.startswith("_")]
     missing = [name for name in methods if not hasattr(store, name)]
     if missing:
         raise StoreError(f"a store needs {', '.join(missing)}: see scrapy_rep.stores.Store")
     return store
-
-
-STORE_TYPES = (
-    StoreType("'sqlite:///path'", re.compile("sqlite:///.+", re.DOTALL), _make_sqlite),
-    StoreType(
-        "'redis://host:port/db', 'redis+cluster://host:port'",
-        re.compile(r"(?:unix|rediss?(?:\+cluster)?)://.+", re.DOTALL),
-        _make_redis,
-    ),
-    StoreType(
-        "'memory://name' (a name of letters, digits, '-', '_' and '.')",
-        re.compile("memory://[A-Za-z0-9._-]+"),
-        _make_memory,
-    ),
-    StoreType("'package.module.Class'", re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)+"), _make_own),
-)

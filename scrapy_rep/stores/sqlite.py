@@ -34,9 +34,6 @@ APPLICATION_ID = 0x5245_5053
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
 
-BUSY_PAUSE = 0.01
-"""Seconds between two attempts to turn on the write-ahead log."""
-
 _VERSION = int.from_bytes(VERSION, "big")
 
 CLOCK_TOLERANCE = 5.0
@@ -193,15 +190,10 @@ class SQLiteStore(ThreadedStore):
         """Return the connection. Open it first, if there is none."""
         if self._connection is None:
             self._create_file()
-            db = sqlite3.connect(
+            self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
-            try:
-                self._prepare(db)
-            except BaseException:
-                db.close()
-                raise
-            self._connection = db
+            self._prepare(self._connection)
         return self._connection
 
     def _create_file(self) -> None:
@@ -284,19 +276,13 @@ def _turn_on_write_ahead_log(db: sqlite3.Connection) -> None:
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
                 raise
-        time.sleep(BUSY_PAUSE)
+        time.sleep(0.01)
 
 
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Run one transaction, which locks the database for other writers from its start."""
+def _transaction(db: sqlite3.Connection) -> sqlite3.Connection:
+    """Lock the database for other writers. A ``with`` of the result commits or rolls back."""
     db.execute("BEGIN IMMEDIATE")
-    try:
-        yield db
-        db.execute("COMMIT")
-    finally:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+    return db
 
 
 def _size(db: sqlite3.Connection) -> int:

@@ -9,19 +9,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
-from threading import Thread, Timer
+from threading import Timer
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 from scrapy.settings import Settings
-from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.check import Plan
@@ -34,7 +33,6 @@ from scrapy_rep.commands.main import main
 from scrapy_rep.commands.show import Show
 from scrapy_rep.commands.test import Test
 from scrapy_rep.commands.view import View
-from scrapy_rep.frontier.clock import sleep
 from scrapy_rep.reports.records import Report
 from scrapy_rep.reports.survey import Survey
 from tests.crawl.conftest import make_crawler, run_crawler
@@ -140,64 +138,42 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
     """Run a tool in a thread of this process, with a crawler on the event loop of the test."""
 
     async def cli(*arguments: str, settings: dict[str, Any] | None = None) -> Done:
-        call = asyncio.get_running_loop().call_soon_threadsafe
-        ends: list[Future[None]] = []
+        loop = asyncio.get_running_loop()
+        crawls: list[Future[None]] = []
 
-        @contextmanager
-        def opened(values: Settings) -> Iterator[session_module.Session]:
-            made: Future[session_module.Session] = Future()
+        def run_crawl(settings: Settings, **arguments: Any) -> None:
+            # The reactor is that of the test.
+            kept = {
+                name: settings[name]
+                for name in settings
+                if settings.getpriority(name) and not name.startswith("TWISTED_REACTOR")
+            }
 
             async def crawl() -> None:
-                end: Future[None] = Future()
-                ends.append(end)
-                try:
-                    changed = session_module.session_settings(values)
-                    # The reactor is that of the test.
-                    kept = {
-                        name: changed[name]
-                        for name in changed
-                        if changed.getpriority(name) and not name.startswith("TWISTED_REACTOR")
-                    }
-                    crawler = make_crawler(session_module.SessionSpider, kept)
-                    await run_crawler(crawler, made=made, ended=end)
-                except Exception as error:
-                    if made.done():
-                        raise
-                    made.set_exception(error)
-                finally:
-                    if not end.done():
-                        end.set_result(None)
+                await run_crawler(make_crawler(session_module.SessionSpider, kept), **arguments)
 
-            call(deferred_from_coro, crawl())
-            session = made.result(TIMEOUT)
-            try:
-                yield session
-            finally:
-                session.stop()
+            crawls.append(asyncio.run_coroutine_threadsafe(crawl(), loop))
+            crawls[-1].result()
 
-        monkeypatch.setattr(session_module, "opened", opened)
-        done: list[Done] = []
+        monkeypatch.setattr(session_module, "run_crawl", run_crawl)
         project = Settings({"USER_AGENT": "testbot/1.0 (+https://example.com)"})
         project.setdict(settings or {}, priority="project")
-        thread = Thread(target=lambda: done.append(run(*arguments, settings=project)), daemon=True)
-        thread.start()
-        while thread.is_alive() or not all(end.done() for end in ends):
-            await sleep(0.01)
-        return done[0]
+        with ThreadPoolExecutor(1) as thread:  # a new one, as coverage needs it
+            done = await asyncio.wrap_future(thread.submit(run, *arguments, settings=project))
+        await asyncio.gather(*map(asyncio.wrap_future, crawls), return_exceptions=True)
+        return done
 
     return cli
 
 
 def tool(
     *arguments: str,
-    cwd: Path | str = ".",
     python: tuple[str, ...] = ("-m", "scrapy_rep.commands.main"),
     **environment: str,
 ) -> Done:
     """Run a tool, or other Python code, in a process of its own."""
     done = subprocess.run(
         [sys.executable, *python, *arguments],
-        cwd=cwd,
         env=environment_of(**environment),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -199,7 +199,10 @@ def test_an_unknown_setting_is_warned_about(run: Run) -> None:
     ]
 
 
-def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
+@pytest.mark.usefixtures("run")
+def test_the_command_of_scrapy_hands_over_all_arguments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     parser = argparse.ArgumentParser()
     command = Command()
     command.settings = Settings({"ROBOTSTXT_USER_AGENT": "otherbot"})
@@ -210,6 +213,7 @@ def test_the_command_of_scrapy_hands_over_all_arguments(run: Run) -> None:
         command.process_options(rest, options)
         command.run(rest, options)
         assert (rest, command.exitcode) == ([], code)
+    assert capsys.readouterr().err.startswith("scrapy robots: No such option '--no'")
     assert command.syntax()
     assert command.short_desc()
     assert command.requires_crawler_process is False

@@ -243,27 +243,20 @@ def test_without_warcio(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "scrapy-rep: archives need the package warcio: pip install warcio\n" in done.err
 
 
+SIGNAL = "Content-Signal: ai-train=no"
+BOT = "User-agent: bot\nContent-Usage: "
+POLICY = "User-agent: __usage_ai-training\nDisallow: /b"
+
+
 @pytest.mark.parametrize(
     ("robots", "text"),
     [
-        ("User-agent: *\nAllow: /\nContent-Signal: ai-train=no", "3, Content-Signal: ai-train=no"),
-        ("Content-Signal: ai-train=no\nUser-agent: *\nAllow:", "1, Content-Signal: ai-train=no"),
-        (
-            "User-agent: bot\nContent-Usage: train-ai=n\nContent-Usage: /b train-ai=n",
-            "3, Content-Usage: /b train-ai=n",
-        ),
-        (
-            "User-agent: *\nAllow:\nUser-agent: __usage_ai-training\nDisallow: /b",
-            "4, Disallow: /b, for __usage_ai-training",
-        ),
-        (
-            f"User-agent: *\nContent-Signal: ai-train=no, \x1b[2J{'x' * 2000}",
-            f"2, Content-Signal: ai-train=no, \\x1b[2J{'x' * 945}…",
-        ),
-        (
-            "User-agent: bot\nContent-Usage: train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n",
-            None,
-        ),
+        (f"User-agent: *\nAllow: /\n{SIGNAL}", f"3, {SIGNAL}"),
+        (f"{SIGNAL}\nUser-agent: *\nAllow:", f"1, {SIGNAL}"),
+        (f"{BOT}train-ai=n\nContent-Usage: /b train-ai=n", "3, Content-Usage: /b train-ai=n"),
+        (f"User-agent: *\nAllow:\n{POLICY}", "4, Disallow: /b, for __usage_ai-training"),
+        (f"User-agent: *\n{SIGNAL}, \x1b[2J{'x' * 2000}", f"2, {SIGNAL}, \\x1b[2J{'x' * 945}…"),
+        (f"{BOT}train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n", None),
         ("User-agent: *\nContent-Signal: ai-train=yes", None),
         ("User-agent: *\nDisallow:", None),
     ],

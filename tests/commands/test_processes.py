@@ -33,6 +33,7 @@ CHECK = ("check", "--robots", "robots.txt", "-a", "x")
 
 FULL = "cannot write the output: No space left on device"
 
+# Settings that would disturb a tool.
 PROJECT = """\
 import pathlib
 
@@ -55,41 +56,24 @@ DEFAULT_REQUEST_HEADERS = {"X-Project": "yes"}
 """
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """A Scrapy project with settings that would disturb a tool."""
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = projectsettings\n")
-    (tmp_path / "projectsettings.py").write_text(PROJECT)
-    return tmp_path
-
-
-def test_in_a_project_its_settings_count(web: Web, project: Path) -> None:
+def test_in_a_project_its_settings_count(web: Web) -> None:
+    write(scrapy_cfg="[settings]\ndefault = projectsettings\n", projectsettings_py=PROJECT)
     site, other = web.site(RULES), web.site(RULES)
-    before = {path.name for path in project.iterdir()}
-    first = tool("check", site.url("/x"), other.url("/y"), "--json", cwd=project, python=SCRAPY)
+    before = {path.name for path in Path().iterdir()}
+    first = tool("check", site.url("/x"), other.url("/y"), "--json", python=SCRAPY)
     assert first.code == 1
     assert first.err.startswith("warning: the settings turn ROBOTSTXT_OBEY off: ")
     assert first.err.count("\n") == 1
-    assert {record["agent"] for record in first.records} == {
-        "projectbot/1.0 (+https://example.com)"
-    }
-    assert site.paths == ["/robots.txt"]
+    user_agent = "projectbot/1.0 (+https://example.com)"
+    assert {record["agent"] for record in first.records} == {user_agent}
     (received,) = site.received
     assert (received.path, received.headers["x-project"]) == ("/robots.txt", "yes")
-    assert received.headers["user-agent"] == "projectbot/1.0 (+https://example.com)"
-    second = tool("check", site.url("/x"), "--json", cwd=project)
+    assert received.headers["user-agent"] == user_agent
+    second = tool("check", site.url("/x"), "--json")
     assert second.record["robots_txt"]["source"] == "store"
-    assert site.robots_fetches == 1
-    written = {path.name.partition(".")[0] for path in project.iterdir()} - {
-        name.partition(".")[0] for name in before
-    }
-    assert written <= {"store", "__pycache__"}
-
-
-def test_scrapy_robots_refuses_unknown_options() -> None:
-    done = tool("check", "--nothing", "/", python=SCRAPY)
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("scrapy robots: No such option '--nothing'")
+    assert site.paths == ["/robots.txt"]
+    written = {path.name for path in Path().iterdir()} - before - {"__pycache__"}
+    assert {name.partition(".")[0] for name in written} == {"store"}
 
 
 def test_scrapy_version_loads_only_the_command_itself() -> None:

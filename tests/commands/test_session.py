@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -162,18 +163,12 @@ async def test_a_host_with_a_port_is_asked_with_http_after_https(web: Web, cli: 
     assert done.code == 1
 
 
-def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
-    async def work() -> None:
-        raise AssertionError
-
+async def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
     session = object.__new__(session_module.Session)
-    session._call = lambda _, coroutine: coroutine.close()
-    session._ended = Future()
+    session._loop, session._ended = asyncio.get_running_loop(), Future()
     session._ended.set_result(None)
-    coroutine = work()
     with pytest.raises(CommandError, match="Scrapy ended before the tool did"):
-        list(session.results([coroutine]))
-    coroutine.close()
+        list(session.results([asyncio.sleep(0)]))
 
 
 async def test_policies_that_close_early(web: Web, cli: Cli) -> None:
@@ -204,38 +199,24 @@ async def test_without_the_middleware_it_says_so(cli: Cli) -> None:
     assert (done.code, "RobotsTxtMiddleware is not enabled" in done.err) == (2, True)
 
 
-class _Process:
-    """A process whose crawl has ended before it starts."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.error = settings["ERROR"]
-        if settings["AT_ONCE"]:
-            raise self.error
-
-    def crawl(self, spider: type, **_: Any) -> Any:
-        crawl: Future[None] = Future()
-        crawl.set_exception(self.error) if self.error else crawl.set_result(None)
-        return crawl
-
-    def start(self, *, install_signal_handlers: bool) -> None:
-        assert not install_signal_handlers  # Ctrl-C is for the tool
-
-
 @pytest.mark.parametrize(
-    ("error", "at_once", "message"),
+    ("error", "message"),
     [
-        (None, False, "Scrapy ended at its start"),
-        (SettingError("REP_TIMEOUT is 0"), False, r"\AREP_TIMEOUT is 0"),
-        (CommandError("no"), False, r"\Ano"),
-        (OSError("first"), True, r"Scrapy does not start with these settings: OSError: first"),
+        (None, "Scrapy ended at its start"),
+        (SettingError("REP_TIMEOUT is 0"), r"\AREP_TIMEOUT is 0"),
+        (CommandError("no"), r"\Ano"),
+        (OSError("first"), r"Scrapy does not start with these settings: OSError: first"),
     ],
 )
 def test_how_scrapy_does_not_start(
-    monkeypatch: pytest.MonkeyPatch, error: Exception | None, at_once: bool, message: str
+    monkeypatch: pytest.MonkeyPatch, error: Exception | None, message: str
 ) -> None:
-    monkeypatch.setattr(session_module, "AsyncCrawlerProcess", _Process)
-    settings = Settings({"ERROR": error, "AT_ONCE": at_once})
-    with pytest.raises(CommandError, match=message), opened(settings):
+    def run_crawl(_: Settings, **__: Any) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(session_module, "run_crawl", run_crawl)
+    with pytest.raises(CommandError, match=message), opened(Settings()):
         raise AssertionError
 
 

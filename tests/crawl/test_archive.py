@@ -26,7 +26,7 @@ from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, Web, redirect, text
 
-from .conftest import Clock, Crawl, Visitor, make_crawler, run_crawler
+from .conftest import Clock, Crawl, Outcome, Visitor, make_crawler, run_crawler
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"
@@ -61,17 +61,23 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def settings(path: Path) -> dict[str, Any]:
-    return {"REP_ARCHIVE": str(path.parent / "%(name)s.warc.gz")}
+def archiving(crawl: Crawl, path: Path) -> Crawl:
+    """Crawl with an archive."""
+
+    async def run(requests: Any, settings: dict[str, Any] | None = None) -> Outcome:
+        archive = {"REP_ARCHIVE": str(path.parent / "%(name)s.warc.gz")}
+        return await crawl(requests, {**archive, **(settings or {})})
+
+    return run
 
 
 async def test_an_exchange_is_archived_as_it_was_on_the_wire(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
+    web: Web, archiving: Crawl, path: Path
 ) -> None:
     robots = text(RULES, ETag='"1"', Set_Cookie="a=b", X_Other="1, 2")
     site = web.site(robots)
     before = time.time()
-    outcome = await crawl([site.url("/page"), site.url("/private")], settings)
+    outcome = await archiving(site.urls("/page", "/private"))
     assert outcome.stats["robotstxt/archive/exchange_count"] == 1
     info, response, request = of_kind(path)
     check(path)
@@ -106,28 +112,11 @@ async def test_an_exchange_is_archived_as_it_was_on_the_wire(
     assert origin.copy.sha256 == archived.sha256
 
 
-async def test_the_first_record_describes_the_crawl(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
-) -> None:
-    await crawl([web.site(RULES).url("/page")], {**settings, "REP_TIMEOUT": 5})
-    info = of_kind(path)[0]
-    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
-    assert fields["software"].startswith("scrapy-rep")
-    assert fields["isPartOf"] == "visitor"
-    assert fields["http-header-user-agent"] == "testbot/1.0 (+https://example.com/testbot)"
-    values = json.loads(fields["x-scrapy-rep-settings"])
-    assert values["REP_TIMEOUT"] == 5
-    assert "REP_TDMREP" not in values
-    assert info.headers["WARC-Filename"] == "visitor.warc.gz"
-
-
-async def test_every_hop_of_a_redirect_is_archived(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any]
-) -> None:
+async def test_every_hop_of_a_redirect_is_archived(web: Web, archiving: Crawl, path: Path) -> None:
     last = web.site(pages={"/rules": text(RULES)}, host="127.0.0.2")
     second = web.site(pages={"/next?a=1": redirect(f"{last.url('/rules')}#top", 307)})
     first = web.site(redirect(second.url("/next?a=1")))
-    await crawl([first.url("/page")], settings)
+    await archiving(first.urls("/page"))
     check(path)
     requests = of_kind(path, "request")
     assert [record.block.split(b"\r\n")[0] for record in requests] == [
@@ -156,28 +145,26 @@ ENDLESS = raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n", b"no gzip", 
 @pytest.mark.parametrize(
     ("robots", "body", "file", "truncated"),
     [
-        pytest.param(
-            Page(LONG), LONG[: SIZE_LIMIT + 1], LONG[: SIZE_LIMIT + 1], "length", id="long"
-        ),
-        pytest.param(text(PACKED, Content_Encoding="gzip"), PACKED, RULES, None, id="gzip"),
-        pytest.param(CUT_OFF, RULES, None, "disconnect", id="cut off"),
-        pytest.param(NO_GZIP, b"no gzip" * 9, None, None, id="no gzip"),
-        pytest.param(ENDLESS, b"no gzip", None, "unspecified", id="no gzip, without a length"),
-        pytest.param(Page(b"gone", 404), b"gone", None, None, id="404"),
+        (Page(LONG), LONG[: SIZE_LIMIT + 1], LONG[: SIZE_LIMIT + 1], "length"),
+        (text(PACKED, Content_Encoding="gzip"), PACKED, RULES, None),
+        (CUT_OFF, RULES, None, "disconnect"),
+        (NO_GZIP, b"no gzip" * 9, None, None),
+        (ENDLESS, b"no gzip", None, "unspecified"),
+        (Page(b"gone", 404), b"gone", None, None),
     ],
+    ids=["long", "gzip", "cut off", "no gzip", "no gzip, without a length", "404"],
 )
 async def test_a_body_is_archived_as_it_was_received(
     web: Web,
-    crawl: Crawl,
+    archiving: Crawl,
     path: Path,
-    settings: dict[str, Any],
     robots: Any,
     body: bytes,
     file: bytes | None,
     truncated: str | None,
 ) -> None:
     site = web.site(robots)
-    outcome = await crawl([site.url("/page")], settings)
+    outcome = await archiving(site.urls("/page"))
     check(path)
     [response] = of_kind(path, "response")
     assert response.headers.get("WARC-Truncated") == truncated
@@ -193,15 +180,15 @@ async def test_a_body_is_archived_as_it_was_received(
 
 
 async def test_a_304_in_a_second_crawl(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path, clock: Clock
+    web: Web, archiving: Crawl, path: Path, tmp_path: Path, clock: Clock
 ) -> None:
     robots = text(RULES, ETag='"1"', Cache_Control="max-age=300")
     site = web.site(robots)
-    settings["REP_STORE"] = f"sqlite:///{tmp_path}/robots.db"
-    await crawl([site.url("/page")], settings)
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
+    await archiving(site.urls("/page"), store)
     clock.ahead += 1000
     site.pages["/robots.txt"] = Page(b"", 304, {"ETag": '"1"', "Content-Length": "31"})
-    outcome = await crawl([site.url("/other"), site.url("/private")], settings)
+    outcome = await archiving(site.urls("/other", "/private"), store)
     assert outcome.stats["robotstxt/forbidden"] == 1
     later = path.with_name("visitor-2.warc.gz")
     check(later)
@@ -216,31 +203,25 @@ async def test_a_304_in_a_second_crawl(
 
 
 async def test_a_response_from_a_cache_is_not_archived(
-    web: Web, crawl: Crawl, path: Path, settings: dict[str, Any], tmp_path: Path
+    web: Web, archiving: Crawl, path: Path, tmp_path: Path
 ) -> None:
     site = web.site(RULES)
-    settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     for _ in range(2):
-        await crawl([site.url("/page")], settings)
+        await archiving(site.urls("/page"), cache)
     assert (site.robots_fetches, len(archived_in(path))) == (1, 1)
 
 
-async def fails_to_start(settings: dict[str, Any], caplog: pytest.LogCaptureFixture) -> str:
-    with pytest.raises(SettingError) as error:
-        await run_crawler(make_crawler(Visitor, settings), requests=[])
-    assert f"{error.value}. The crawl does not start." in caplog.messages
-    return str(error.value)
-
-
 async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
-    settings: dict[str, Any], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [*sys.modules]:
         if name.startswith("scrapy_rep.reports") or name.partition(".")[0] == "warcio":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "warcio", None)
-    message = await fails_to_start(settings, caplog)
-    assert "needs the package warcio: pip install warcio" in message
+    with pytest.raises(SettingError, match="needs the package warcio: pip install warcio") as error:
+        await run_crawler(make_crawler(Visitor, {"REP_ARCHIVE": str(path)}), requests=[])
+    assert f"{error.value}. The crawl does not start." in caplog.messages
 
 
 def run(web: Web, body: bytes = RULES, sites: int = 1, **settings: Any) -> subprocess.Popen[str]:

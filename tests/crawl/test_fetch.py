@@ -20,6 +20,7 @@ from scrapy.http import Response
 
 from scrapy_rep import Reason
 from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
     ALLOWED,
@@ -80,7 +81,7 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
     outcome = await crawl([*site.urls(*PATHS), elsewhere.url("/private")])
     assert outcome_of(site) == RULES_HOLD
     assert elsewhere.page_paths == ["/private", "/r"], "the rules are of the other origin"
-    assert outcome.middleware.origins[site.root].summary() == f"rules, from {elsewhere.url('/r')}"
+    assert outcome.middleware.origins[site.root].url == elsewhere.url("/r")
 
 
 @pytest.mark.parametrize(("name", "more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)])
@@ -158,8 +159,7 @@ async def test_a_disallowed_status_is_named(web: Web, crawl: Crawl) -> None:
     (error,) = outcome.failures.values()
     assert str(error) == "Forbidden by robots.txt: disallowed-status: status 403"
     assert outcome.stats["robotstxt/forbidden/disallowed-status"] == 1
-    summary = outcome.middleware.origins[site.root].summary()
-    assert summary == "status 403: everything is disallowed"
+    assert outcome.middleware.origins[site.root].result is AccessResult.DISALLOWED
 
 
 # Retries

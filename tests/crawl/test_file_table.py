@@ -74,7 +74,7 @@ def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
     origin = origin_after(*history)
     origin.redirects = (f"{KEY}/first",)
     origin.answered_at = -inf
-    origin.from_store = True
+    origin.source = "store"
     origin.reported_pace = "Crawl-delay: 5"
     unpacked = unpack(pack(origin))
     for each in fields(origin):

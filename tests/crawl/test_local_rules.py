@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
@@ -87,9 +88,7 @@ async def test_a_disallow_is_added_to_the_rules_of_the_site(
     )
 
 
-async def test_a_site_that_is_disallowed_receives_nothing(
-    web: Web, crawl: Crawl, write: Write
-) -> None:
+async def test_a_disallowed_site_receives_nothing(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site()
     exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
     outcome = await crawl([*site.urls("/", "/a"), exempt], write(disallow("127.0.0.1", "/")))
@@ -141,18 +140,8 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
 async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site(PRIVATE)
     rules = exception("127.0.0.1", "/private") + disallow(site.root, "/private/2")
-    outcome = await crawl(site.urls("/private/1", "/private/2"), write(rules))
+    await crawl(site.urls("/private/1", "/private/2"), write(rules))
     assert site.page_paths == ["/private/1"]
-    origin = outcome.middleware.origins[site.root]
-    verdicts = [
-        outcome.middleware.policies.verdict(origin, url, ())
-        for url in ("/private/1", "/private/2", "/private")
-    ]
-    assert [(one.allowed, one.reason) for one in verdicts] == [
-        (True, Reason.LOCAL_RULE),
-        (False, Reason.LOCAL_RULE),
-        (True, Reason.LOCAL_RULE),
-    ]
 
 
 # Exceptions
@@ -187,9 +176,7 @@ async def test_an_exception_holds_while_everything_else_is_disallowed(
     assert outcome.stats["robotstxt/local/allowed"] == 1
 
 
-async def test_an_exception_does_not_wait_for_the_next_attempt(
-    web: Web, crawl: Crawl, write: Write
-) -> None:
+async def test_an_exception_waits_for_no_next_attempt(web: Web, crawl: Crawl, write: Write) -> None:
     """Also if it arrives while that attempt is in progress."""
 
     class Late(Visitor):
@@ -460,7 +447,8 @@ def test_a_file_that_became_unusable_changes_nothing(
 ) -> None:
     path: Path = write(disallow("a.example", "/a"))["REP_LOCAL_RULES"]
     rules, key = LocalRulesFile(str(path)), "https://a.example"
-    assert not rules.reload(None)
+    os.utime(path, (1, 1))
+    assert not rules.reload(None), "it was only touched"
     if bad is None:
         path.unlink()
     else:

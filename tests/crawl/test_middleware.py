@@ -152,14 +152,14 @@ async def test_origins_and_their_states_are_public(web: Web, crawl: Crawl) -> No
     broken = web.site(Page(status=503), host="127.0.0.3")
     outcome = await crawl([rules.url("/a"), missing.url("/b"), broken.url("/c")])
     origins = outcome.middleware.origins
-    assert {key: (str(origin.state), origin.status) for key, origin in origins.items()} == {
-        rules.root: ("fresh", 200),
-        missing.root: ("unavailable", 404),
-        broken.root: ("unreachable", 503),
+    assert {
+        key: (str(origin.state), origin.status, str(origin.result), origin.failure)
+        for key, origin in origins.items()
+    } == {
+        rules.root: ("fresh", 200, "rules", None),
+        missing.root: ("unavailable", 404, "unavailable", None),
+        broken.root: ("unreachable", 503, "unreachable", "status 503"),
     }
-    assert origins[rules.root].summary() == "rules"
-    assert origins[missing.root].summary() == "status 404: no rules"
-    assert origins[broken.root].summary() == "unreachable: status 503"
     with pytest.raises(TypeError):
         origins["http://elsewhere.example"] = origins[rules.root]  # type: ignore[index]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Reason, RobotsTxtDisallowed
-from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of
+from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, outcome_of
 from testing.web import Page, Site, Web, redirect, text
 
 from .conftest import Crawl
@@ -36,7 +36,7 @@ def sites_of(web: Web) -> dict[str, Site]:
 
 
 async def test_each_is_a_reason_of_its_own_and_everything_is_allowed(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl
 ) -> None:
     sites = sites_of(web)
     outcome = await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
@@ -46,7 +46,7 @@ async def test_each_is_a_reason_of_its_own_and_everything_is_allowed(
         assert (name, verdict.reason) == (name, ANSWERS[name][1])
         levels = [
             record.levelno
-            for record in caplog.records
+            for record in outcome.log.records
             if record.name.startswith("scrapy_rep") and site.root in record.getMessage()
             and record.levelno >= logging.INFO
         ]  # fmt: skip
@@ -58,9 +58,7 @@ async def test_each_is_a_reason_of_its_own_and_everything_is_allowed(
     }  # fmt: skip
 
 
-async def test_a_page_is_unreachable_if_the_setting_says_so(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_page_is_unreachable_if_the_setting_says_so(web: Web, crawl: Crawl) -> None:
     sites = sites_of(web)
     urls = [url for site in sites.values() for url in site.urls(*PATHS)]
     outcome = await crawl(urls, {"REP_NOT_ROBOTS": "unreachable", "REP_RETRY_TIMES": 0})
@@ -75,9 +73,7 @@ async def test_a_page_is_unreachable_if_the_setting_says_so(
     assert page.verdict[:2] == (False, Reason.UNREACHABLE)
     assert page.verdict.detail == "status 200, not a robots.txt"
     assert anubis.verdict.detail == "status 200, a challenge, not a robots.txt"
-    warnings = [
-        record.getMessage() for record in caplog.records if "is unreachable" in record.getMessage()
-    ]
+    warnings = [message for message in outcome.warnings if "is unreachable" in message]
     settings = "set REP_NOT_ROBOTS = 'unavailable' or REP_UNREACHABLE = 'allow'."
     assert [each.endswith(settings) for each in warnings] == [True] * 4
 
@@ -102,9 +98,3 @@ async def test_the_setting_holds_for_an_entry_of_an_earlier_crawl(
             assert (name, verdict.reason) == (name, ANSWERS[name][1]), "the store keeps it"
     else:
         assert again == {"a page", "HTML without a field", "Anubis"}
-
-
-async def test_html_with_rules_is_read_as_lines(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(b"<html>\n" + RULES))
-    await crawl(site.urls(*PATHS))
-    assert outcome_of(site) == RULES_HOLD

@@ -8,21 +8,23 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
 
-from scrapy_rep import PageDirectives, PageDirectivesMiddleware, page_directives
+from scrapy_rep import AccessTerms, PageDirectives, PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
 from testing.web import Page, Web, text
 
-from .conftest import Crawl, Outcome, Visitor, make_crawler
+from .conftest import Crawl, Outcome, Visitor, in_turn, make_crawler
 
 NOINDEX_META = '<meta name="robots" content="noindex">'
 DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}
@@ -33,29 +35,25 @@ def html(body: str, **headers: str) -> Page:
     return Page(body, headers={name.replace("_", "-"): value for name, value in headers.items()})
 
 
+def scraped(item: dict[str, str], spider: Any) -> None:
+    spider.items.append(item["path"])
+
+
+async def dropped(item: dict[str, str], response: Any, exception: Exception, spider: Any) -> None:
+    assert item["path"] in response.url
+    spider.dropped.append((item["path"], exception))
+
+
 class Reader(Visitor):
-    """Makes an item of every page, and a request of every link."""
+    """Makes an item of every page, and a request of every link, with some values in its meta."""
+
+    on = MappingProxyType({signals.item_scraped: scraped, signals.item_dropped: dropped})
+    marks: tuple[tuple[str, Any], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.items: list[str] = []
         self.dropped: list[tuple[str, Exception]] = []
-        self.meta: dict[str, Any] = {}
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.crawler.signals.connect(self._scraped, signal=signals.item_scraped)
-        self.crawler.signals.connect(self._dropped, signal=signals.item_dropped)
-        async for request in super().start():
-            yield request
-
-    def _scraped(self, item: dict[str, str]) -> None:
-        self.items.append(item["path"])
-
-    async def _dropped(
-        self, item: dict[str, str], response: Response, exception: Exception
-    ) -> None:
-        assert item["path"] in response.url
-        self.dropped.append((item["path"], exception))
 
     def parse(self, response: Response, **_: Any) -> Any:
         super().parse(response)
@@ -65,7 +63,7 @@ class Reader(Visitor):
 
     def follow(self, response: HtmlResponse) -> Iterator[Request]:
         links = LinkExtractor(unique=False).extract_links(response)
-        yield from response.follow_all(links, callback=self.parse, meta=self.meta)
+        yield from response.follow_all(links, callback=self.parse, meta=dict(self.marks))
 
 
 def reader(outcome: Outcome) -> Any:
@@ -129,23 +127,21 @@ def test_unavailable_after_is_compared_with_the_date_of_the_response(
 
 
 async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, crawl: Crawl) -> None:
-    site = web.site(
-        "User-agent: *\nContent-Signal: search=yes\n",
-        {
-            "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
-            "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
-            "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
-            "/gone": Page(NOINDEX_META, 404),
-        },
-    )
-    outcome = await crawl(site.urls("/", "/meta", "/header", "/image", "/gone"), spider=Reader)
+    pages = {
+        "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
+        "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
+        "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
+        "/gone": Page(NOINDEX_META, 404),
+    }
+    site = web.site("User-agent: *\nContent-Signal: search=yes\n", pages)
+    outcome = await crawl(site.urls("/", *pages), spider=Reader)
     seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert seen["/"]["page_directives"] == PageDirectives()
-    assert seen["/meta"]["page_directives"].nofollow
-    assert seen["/meta"]["page_directives"].max_snippet == 9
-    assert seen["/header"]["page_directives"].noindex
-    assert not seen["/header"]["page_directives"].noai
-    assert seen["/image"]["page_directives"].noindex
+    assert {path: meta["page_directives"] for path, meta in seen.items()} == {
+        "/": PageDirectives(),
+        "/meta": PageDirectives(nofollow=True, max_snippet=9),
+        "/header": PageDirectives(noindex=True),
+        "/image": PageDirectives(noindex=True, nofollow=True),
+    }
     assert all(meta["robotstxt_usage"] == {"search": True} for meta in seen.values())
     # The page that is missing went to the errback.
     gone: Any = outcome.failures[site.url("/gone")]
@@ -168,15 +164,15 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
 async def test_the_tokens_are_the_same_as_for_robots_txt(
     web: Web, crawl: Crawl, settings: dict[str, Any], headers: dict[str, str], token: str
 ) -> None:
-    everyone = ("testbot", "ownbot", "rulebot")
-    said = "".join(f'<meta name="{name}" content="max-snippet:1">' for name in everyone)
-    said = said.replace(f'"{token}" content="max-snippet:1', f'"{token}" content="noindex')
+    said = "".join(
+        f"<meta name={name} content={'noindex' if name == token else 'max-snippet:1'}>"
+        for name in ("testbot", "ownbot", "rulebot")
+    )
     site = web.site(None, {"/": html(said)})
     request = Request(site.url("/"), headers=headers)
     outcome = await crawl([request], settings)
     directives = outcome.responses[site.url("/")].meta["page_directives"]
-    assert directives.noindex
-    assert directives.max_snippet is None
+    assert directives == PageDirectives(noindex=True)
 
 
 class Copier(Reader):
@@ -202,24 +198,21 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
 
 
 async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl
 ) -> None:
     past, future = (
         format_datetime(datetime.now(timezone.utc) + timedelta(days=days)) for days in (-1, 1)
     )
-    site = web.site(
-        None,
-        {
-            "/meta": html(NOINDEX_META),
-            "/header": text("x", X_Robots_Tag="noindex"),
-            "/past": text("x", X_Robots_Tag=f"unavailable_after: {past}"),
-            "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
-            "/old": text("x", X_Robots_Tag="unavailable_after: 2010-06-25",
-                         Date="Thu, 24 Jun 2010 15:00:00 GMT"),
-        },
-    )  # fmt: skip
-    paths = ("/", "/meta", "/header", "/past", "/future", "/old")
-    outcome = await crawl(site.urls(*paths), {"REP_NOINDEX": "drop"}, spider=Reader)
+    old = {"X_Robots_Tag": "unavailable_after: 2010-06-25", "Date": "Thu, 24 Jun 2010 15:00:00 GMT"}
+    pages = {
+        "/meta": html(NOINDEX_META),
+        "/header": text("x", X_Robots_Tag="noindex"),
+        "/past": text("x", X_Robots_Tag=f"unavailable_after: {past}"),
+        "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
+        "/old": text("x", **old),
+    }
+    site = web.site(None, pages)
+    outcome = await crawl(site.urls("/", *pages), {"REP_NOINDEX": "drop"}, spider=Reader)
     assert sorted(reader(outcome).items) == ["/", "/future", "/old"]
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/header", "/meta", "/past"]
@@ -231,7 +224,8 @@ async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
     # Scrapy's own signal, so its own stats and log.
     assert outcome.stats["item_dropped_count"] == 3
     assert outcome.stats["item_dropped_reasons_count/ItemNotIndexable"] == 3
-    warned = [r for r in caplog.records if r.levelno == logging.WARNING and "Dropped" in r.msg]
+    records = outcome.log.records
+    warned = [each for each in records if each.levelno == logging.WARNING and "Dropped" in each.msg]
     assert len(warned) == 3
 
 
@@ -254,27 +248,22 @@ class NoneYielder(Reader):
         yield {"path": "/" + failure.value.response.url.split("/", 3)[3]}
 
 
-async def test_items_of_errbacks_are_dropped_too(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
-    outcome = await crawl(
-        site.urls("/", "/gone", "/missing"),
-        {"REP_NOINDEX": "drop", "LOG_FORMATTER": Quiet},
-        spider=NoneYielder,
-    )
-    assert sorted(reader(outcome).items) == ["/", "/missing"]
-    assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
-
-
-async def test_a_response_that_never_came_to_our_input_is_read_at_the_output(
-    web: Web, crawl: Crawl
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"LOG_FORMATTER": Quiet},
+        # By hand behind HttpErrorMiddleware, which sends error pages straight to the errback: such
+        # a page is read at the output.
+        {"SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500}},
+    ],
+)
+async def test_items_of_errbacks_are_dropped_too(
+    web: Web, crawl: Crawl, settings: dict[str, Any]
 ) -> None:
-    """By hand behind HttpErrorMiddleware, which sends error pages straight to the errback."""
-    site = web.site(None, {"/gone": Page(NOINDEX_META, 404)})
-    settings = {
-        "REP_NOINDEX": "drop",
-        "SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500},
-    }
-    outcome = await crawl(site.urls("/gone"), settings, spider=NoneYielder)
+    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
+    settings = {"REP_NOINDEX": "drop", **settings}
+    outcome = await crawl(site.urls("/", "/gone", "/missing"), settings, spider=NoneYielder)
+    assert sorted(reader(outcome).items) == ["/", "/missing"]
     assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
 
 
@@ -284,36 +273,28 @@ NOFOLLOW_PAGE = '<meta name="robots" content="nofollow"><a href="/next">next</a>
 
 
 async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
-    web: Web, crawl: Crawl, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl
 ) -> None:
-    site = web.site(
-        None,
-        {
-            "/meta": html(NOFOLLOW_PAGE),
-            "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
-            "/free": html('<a href="/third">third</a>'),
-        },
-    )
-    paths = ("/meta", "/header", "/free")
+    pages = {
+        "/meta": html(NOFOLLOW_PAGE),
+        "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
+        "/free": html('<a href="/third">third</a>'),
+    }
+    site, paths = web.site(None, pages), tuple(pages)
     outcome = await crawl(site.urls(*paths), {"REP_NOFOLLOW": "drop"}, spider=Reader)
     assert site.page_paths == sorted([*paths, "/third"])
     assert outcome.stats["robotstxt/nofollow"] == 2
     assert outcome.stats["robotstxt/nofollow/dropped"] == 2
     assert sorted(reader(outcome).items) == sorted([*paths, "/third"])
-    assert sum("Dropped because of nofollow on" in r.getMessage() for r in caplog.records) == 2
+    assert sum("Dropped because of nofollow on" in line for line in outcome.log.messages) == 2
 
 
 class Marker(Reader):
-    """Marks its requests."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.meta = {"robotstxt_obey_nofollow": False}
+    marks = (("robotstxt_obey_nofollow", False),)
 
 
 async def test_marked_requests_are_followed_all_the_same(web: Web, crawl: Crawl) -> None:
-    page = html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))
-    site = web.site(None, {"/": page})
+    site = web.site(None, {"/": html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))})
     await crawl(site.urls("/"), DROP, spider=Marker)
     assert site.page_paths == ["/", "/next"]
 
@@ -370,40 +351,34 @@ async def test_links_with_rel_nofollow_are_not_followed(
 async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl) -> None:
     site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
     outcome = await crawl(site.urls("/"), spider=ByHand)
-    metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
     noted = {
-        path: meta["robotstxt_link_rel"]
-        for path, meta in metas.items()
-        if "robotstxt_link_rel" in meta
+        url.removeprefix(site.root): response.meta.get("robotstxt_link_rel")
+        for url, response in outcome.responses.items()
     }
-    assert noted == REL
+    assert noted == {path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]}
 
 
 # Robots-Tag and licenses
 
 
 async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> None:
-    site = web.site(
-        "License: https://example.com/all.xml\n",
-        {
-            "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
-            "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
-            "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
-            "/moved": Page("", 302, {"Location": "/a/license"}),
-        },
-    )
+    pages = {
+        "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
+        "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
+        "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
+        "/moved": Page("", 302, {"Location": "/a/license"}),
+    }
+    site = web.site("License: https://example.com/all.xml\n", pages)
     outcome = await crawl(site.urls("/tag", "/moved", "/file"), spider=Reader)
-    tag = outcome.responses[site.url("/tag")].meta["page_directives"]
-    assert tag.noindex
-    assert tag.nosnippet
-    assert tag.noml
-    assert tag.licenses == ()
-    found = {url: r.meta["page_directives"].licenses for url, r in outcome.responses.items()}
-    # They are resolved against the URL of the page, not against that of its request.
-    assert found[site.url("/a/license")] == (site.url("/c.xml"), site.url("/a/b.xml"))
-    assert found[site.url("/file")] == ("http://x.example/",)
+    found = {url: r.meta["page_directives"] for url, r in outcome.responses.items()}
+    expected = PageDirectives(noindex=True, nosnippet=True, noml=True)
+    assert found[site.url("/tag")] == expected
+    # Licenses are resolved against the URL of the page, not against that of its request.
+    licenses = (site.url("/c.xml"), site.url("/a/b.xml"))
+    assert found[site.url("/a/license")].licenses == licenses
+    assert found[site.url("/file")].licenses == ("http://x.example/",)
     # Nothing fetches a license.
-    assert sorted(site.paths) == ["/a/license", "/file", "/moved", "/robots.txt", "/tag"]
+    assert sorted(site.paths) == sorted([*pages, "/robots.txt"])
 
 
 # Usage
@@ -418,21 +393,29 @@ Disallow: /secret/
 
 
 @pytest.mark.parametrize(
-    ("robots", "headers", "expected"),
+    ("robots", "headers", "is_obeyed", "expected"),
     [
-        ("User-agent: *\nContent-Signal: ai-train=no\n", {}, {"train-ai": False}),
-        ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"},
+        ("User-agent: *\nContent-Signal: ai-train=no\n", {}, True, {"train-ai": False}),
+        ("User-agent: *\nContent-Usage: train-ai=y\n", {"Content-Usage": "train-ai=n"}, True,
          {"train-ai": False}),
-        ("", {"Content-Signal": "ai-input=no, search=yes"}, {"ai-use": False, "search": True}),
-        ("", {"TDM-Reservation": "1"}, {"tdm": False}),
+        ("", {"Content-Signal": "ai-input=no, search=yes"}, True,
+         {"ai-use": False, "search": True}),
+        ("", {"TDM-Reservation": "1"}, True, {"tdm": False}),
+        (EVERYTHING, {"Content-Usage": "search=n"}, False, {"search": False}),
     ],
 )  # fmt: skip
 async def test_usage_is_what_the_file_and_the_response_state(
-    web: Web, crawl: Crawl, robots: str, headers: dict[str, str], expected: dict[str, bool]
+    web: Web,
+    crawl: Crawl,
+    robots: str,
+    headers: dict[str, str],
+    is_obeyed: bool,
+    expected: dict[str, bool],
 ) -> None:
     site = web.site(robots, {"/a": Page(headers=headers)})
-    outcome = await crawl(site.urls("/a"))
+    outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": is_obeyed})
     assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == expected
+    assert site.robots_fetches == is_obeyed
 
 
 async def test_usage_is_that_of_the_origin_where_the_page_was_found(web: Web, crawl: Crawl) -> None:
@@ -477,11 +460,131 @@ async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
 
 
-async def test_without_robots_txt_the_response_alone_counts(web: Web, crawl: Crawl) -> None:
-    site = web.site(EVERYTHING, {"/a": Page(headers={"Content-Usage": "search=n"})})
-    outcome = await crawl(site.urls("/a"), {"ROBOTSTXT_OBEY": False})
-    assert outcome.responses[site.url("/a")].meta["robotstxt_usage"] == {"search": False}
-    assert site.robots_fetches == 0
+TRAINING = """\
+User-agent: *
+Disallow: /shut/
+
+User-agent: __usage_ai-training
+Disallow: /art/
+Allow: /art/free/
+"""
+
+
+async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(TRAINING, {"/art/picture": text("a picture")})
+    paths = ("/", "/art/1", "/art/free/1", "/art/picture")
+    settings = {"REP_INTENDED_USES": ["ai-train"]}
+    outcome = await crawl(site.urls(*paths, "/shut/"), settings, spider=Reader)
+    # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
+    assert site.page_paths == sorted(paths)
+    metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert {path: metas[path]["robotstxt_usage"] for path in paths} == {
+        "/": {},
+        "/art/1": {"train-ai": False},
+        "/art/free/1": {"train-ai": True},
+        "/art/picture": {"train-ai": False},
+    }
+    dropped = dict(reader(outcome).dropped)
+    assert sorted(dropped) == ["/art/1", "/art/picture"]
+    for exception in dropped.values():
+        assert str(exception) == "its page refuses ai-train"
+
+
+ALL = """\
+User-agent: *
+Content-Signal: ai-train=no
+Content-Usage: train-ai=n, search=y
+Allow: /
+
+User-agent: __usage_ai-training
+Disallow: /
+"""
+
+
+async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
+    page = html(
+        '<meta name="tdm-reservation" content="1">',
+        Content_Signal="ai-train=no, ai-input=no",
+        Content_Usage="train-ai=y, ai-use=y, search=y",
+    )
+    site = web.site(ALL, {"/a": page})
+    settings = {"REP_INTENDED_USES": ["search", "ai-input", "tdm"]}
+    outcome = await crawl(site.urls("/a"), settings, spider=Reader)
+    meta = outcome.responses[site.url("/a")].meta
+    usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
+    assert meta["robotstxt_usage"] == usage
+    [(_, exception)] = reader(outcome).dropped
+    assert str(exception) == "its page refuses ai-input, tdm"
+
+
+# Pages that require a payment or a license
+
+PAID = Page("", 402, {"crawler-price": "USD 0.01"})
+LICENSED = Page(
+    "",
+    401,
+    {
+        "WWW-Authenticate": 'License error="invalid_token"',
+        "Link": '</license.xml>; rel="license"; type="application/rsl+xml"',
+    },
+)
+PASSWORD = Page("", 401, {"WWW-Authenticate": 'Basic realm="License"'})
+
+# All statuses that a site answers with here are retried, by the settings of the user.
+RETRIES = {
+    "RETRY_ENABLED": True,
+    "RETRY_TIMES": 2,
+    "RETRY_HTTP_CODES": [401, 402, 503],
+    "HTTPERROR_ALLOW_ALL": True,
+}
+
+
+async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(None, {"/paid": PAID, "/licensed": LICENSED, "/password": PASSWORD,
+                           "/broken": Page("", 503)})  # fmt: skip
+    paths = ("/paid", "/licensed", "/password", "/broken")
+    outcome = await crawl(site.urls(*paths), RETRIES)
+    assert site.page_paths == ["/broken"] * 3 + ["/licensed", "/paid"] + ["/password"] * 3
+    assert outcome.stats["robotstxt/payment_required"] == 1
+    assert outcome.stats["robotstxt/license_required"] == 1
+    assert outcome.stats["retry/count"] == 4
+    seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
+    assert seen["/paid"]["page_directives"].access_terms == AccessTerms(
+        payment_required=True, price="USD 0.01"
+    )
+    licensed = seen["/licensed"]["page_directives"]
+    assert licensed.access_terms == AccessTerms(license_required=True)
+    assert licensed.licenses == (site.url("/license.xml"),)
+    assert seen["/password"]["page_directives"].access_terms is None
+    # Nothing but pages was requested.
+    assert set(site.paths) == {"/robots.txt", *paths}
+
+
+class Retrier(Visitor):
+    """Retries a page itself."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        if response.status == 402:
+            assert response.request is not None
+            yield get_retry_request(response.request, spider=self, reason="402")
+
+
+async def test_a_spider_may_retry_a_page_itself(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": in_turn(PAID, Page("", 503), Page("open"))})
+    outcome = await crawl(site.urls("/"), RETRIES, spider=Retrier)
+    assert site.page_paths == ["/"] * 3
+    assert outcome.responses[site.url("/")].body == b"open"
+
+
+async def test_the_value_of_a_user_stays(web: Web, crawl: Crawl) -> None:
+    site = web.site(None, {"/": PAID})
+    outcome = await crawl([Request(site.url("/"), meta={"dont_retry": "access"})], RETRIES)
+    assert outcome.responses[site.url("/")].meta["dont_retry"] == "access"
 
 
 # Whatever a site sends

@@ -103,7 +103,7 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
     assert origin.refresh_at == NOW + 100
     assert origin.content is not None
     assert restore(origin, failed, NOW + 100), "the copy has expired"
-    assert origin.summary() == "rules of the last copy (status 503)"
+    assert (origin.content is None, origin.failure) == (False, "status 503")
 
 
 # With a store
@@ -140,7 +140,7 @@ async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> En
     lookup = StoreLookup()
     origin.start_fetch(NOW)
     await policies.load(origin, lookup)
-    assert not lookup.is_hit
+    assert lookup.entry is None
     origin.apply(event, NOW)
     entry = None if isinstance(event, Cancelled) else policies.entry(origin, event, lookup)
     await policies.save(origin, entry, lookup)
@@ -232,9 +232,7 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
         pytest.param([-DAY], 0, id="back"),
     ],
 )
-async def test_unreachable_days_do_not_include_a_clock_step(
-    steps: list[float], failed_after: int
-) -> None:
+async def test_unreachable_days_have_no_clock_step(steps: list[float], failed_after: int) -> None:
     """``failed_after`` is how many of the steps were before the failure."""
     clock, store = VirtualClock(), MemoryStore()
     policies, origin = policy_store(store, clock), Origin(KEY)
@@ -257,9 +255,7 @@ async def test_unreachable_days_do_not_include_a_clock_step(
 
 @pytest.mark.parametrize("claimed", [True, False])
 @pytest.mark.parametrize("event", [rules(NOW + 100, b"old"), DOWN[0]], ids=["rules", "down"])
-async def test_a_refused_result_is_replaced_by_that_of_the_store(
-    event: FetchResult, claimed: bool
-) -> None:
+async def test_a_refused_result_is_replaced_by_the_store(event: FetchResult, claimed: bool) -> None:
     """The crawler was stopped during its fetch, and another one fetched the file meanwhile.
 
     Or the store had failed when the file was claimed: then its entry is not newer, and no fetch is

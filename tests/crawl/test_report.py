@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, Visitor, our_warnings
+from .conftest import Crawl, Visitor
 from .following import FOLLOWING
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,20 @@ def report_in(folder: Path) -> Report:
     path = folder / "report.json"
     Draft202012Validator(msgspec.json.schema(Report)).validate(json.loads(path.read_text()))
     return msgspec.json.decode(path.read_bytes(), type=Report)
+
+
+Reported = Callable[..., Awaitable[Report]]
+
+
+@pytest.fixture
+def reported(crawl: Crawl, tmp_path: Path) -> Reported:
+    """Crawl with these requests and settings. Returns the report."""
+
+    async def run(requests: Any, settings: dict[str, Any] | None = None, **more: Any) -> Report:
+        await crawl(requests, reporting(tmp_path, **(settings or {})), **more)
+        return report_in(tmp_path)
+
+    return run
 
 
 def origin_in(report: Report, site: Site) -> OriginReport:
@@ -75,18 +90,15 @@ def rows_of(origin: OriginReport) -> list[Row]:
 # What was requested, and why.
 
 
-async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_counts_are_those_of_the_server(web: Web, reported: Reported, tmp_path: Path) -> None:
     first = web.site(ROBOTS, {"/a": Page(b"", 500)})
     second = web.site(None, {"/d": redirect("/f")}, host="127.0.0.2")
     paths = ["/a", "/b", "/private/1", "/private/2", "/private/open", "/c.pdf"]
     exempt = [
         Request(url, meta={"dont_obey_robotstxt": True}) for url in first.urls("/private/3", "/x")
     ]
-    await crawl(
-        [*first.urls(*paths), *second.urls("/d", "/e.pdf"), *exempt],
-        reporting(tmp_path, RETRY_ENABLED=True, RETRY_TIMES=1),
-    )
-    report = report_in(tmp_path)
+    requests = [*first.urls(*paths), *second.urls("/d", "/e.pdf"), *exempt]
+    report = await reported(requests, {"RETRY_ENABLED": True, "RETRY_TIMES": 1})
     for site in (first, second):
         origin = origin_in(report, site)
         assert origin.counts.sent == len(site.page_paths)
@@ -110,9 +122,7 @@ async def test_the_counts_are_those_of_the_server(web: Web, crawl: Crawl, tmp_pa
     assert run.settings["REP_REPORT"] == repr([str(tmp_path / "report.json")])
 
 
-async def test_exceptions_have_the_rule_that_they_break(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_exceptions_have_the_rule_that_they_break(web: Web, reported: Reported) -> None:
     site = web.site(ROBOTS)
 
     class Asker(Visitor):
@@ -123,8 +133,8 @@ async def test_exceptions_have_the_rule_that_they_break(
         def done(self, response: Response) -> None:
             pass
 
-    await crawl(site.urls("/a"), reporting(tmp_path), spider=Asker)
-    rows = [row for row in origin_in(report_in(tmp_path), site).deciding if row.allowed is None]
+    origin = origin_in(await reported(site.urls("/a"), spider=Asker), site)
+    rows = [row for row in origin.deciding if row.allowed is None]
     broken, free = sorted(rows, key=lambda row: -row.sent)
     assert (str(broken.rule), broken.agent, broken.detail) == ("Disallow: /private", "*", None)
     assert (broken.rule and broken.rule.line, broken.sent) == (2, 2)
@@ -132,13 +142,12 @@ async def test_exceptions_have_the_rule_that_they_break(
     assert (free.rule, free.detail, free.sent) == (None, "its robots.txt allows it", 1)
 
 
-async def test_a_cached_page_is_not_sent(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_a_cached_page_is_not_sent(web: Web, reported: Reported, tmp_path: Path) -> None:
     site = web.site(ROBOTS)
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     for sent in (2, 0):
         site.received.clear()
-        await crawl(site.urls("/a", "/private"), reporting(tmp_path, **cache))
-        report = report_in(tmp_path)
+        report = await reported(site.urls("/a", "/private"), cache)
         assert report.totals.sent + report.totals.robots_txt == len(site.received) == sent
         assert report.totals.dropped == 1
 
@@ -160,37 +169,29 @@ class Forgetful:
 
 @pytest.mark.parametrize(
     ("middlewares", "counts"),
-    [
-        ({RobotsTxtMiddleware: None, Overruling: 100}, (1, 0)),
-        ({Forgetful: 200}, (0, 1)),
-    ],
+    [({RobotsTxtMiddleware: None, Overruling: 100}, (1, 0)), ({Forgetful: 200}, (0, 1))],
 )
 async def test_a_disallowed_page_that_is_requested_is_found(
-    web: Web, crawl: Crawl, tmp_path: Path, middlewares: dict[type, int], counts: tuple[int, int]
+    web: Web, reported: Reported, middlewares: dict[type, int], counts: tuple[int, int]
 ) -> None:
     site = web.site(ROBOTS)
     path = "/private/1" if counts[0] else "/a"
-    await crawl(site.urls(path), reporting(tmp_path, DOWNLOADER_MIDDLEWARES=middlewares))
+    totals = (await reported(site.urls(path), {"DOWNLOADER_MIDDLEWARES": middlewares})).totals
     assert site.page_paths == [path]
-    totals = report_in(tmp_path).totals
     assert (totals.sent_disallowed, totals.sent_unchecked) == counts
 
 
 @pytest.mark.parametrize(("mode", "is_checked"), [("annotate", 1), ("drop", 1), ("ignore", 0)])
-async def test_final_urls(
-    web: Web, crawl: Crawl, tmp_path: Path, mode: str, is_checked: int
-) -> None:
+async def test_final_urls(web: Web, reported: Reported, mode: str, is_checked: int) -> None:
     site = web.site(ROBOTS, {"/a": redirect("/private/1"), "/b": redirect("/c")})
-    settings = reporting(tmp_path, REP_CHECK_FINAL_URL=mode, **FOLLOWING)
-    await crawl(site.urls("/a", "/b"), settings)
-    report = report_in(tmp_path)
+    report = await reported(site.urls("/a", "/b"), {"REP_CHECK_FINAL_URL": mode, **FOLLOWING})
     assert report.totals.sent_allowed == 2
     assert report.totals.final_url_disallowed == is_checked
     rows = [row for row in origin_in(report, site).deciding if row.final_url]
     assert [row.examples for row in rows] == [site.urls("/private/1")] * is_checked
 
 
-async def test_other_reasons(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_other_reasons(web: Web, reported: Reported, tmp_path: Path) -> None:
     down = web.site(Page(b"", 503))
     closed = web.site("User-agent: *\nVisit-time: 0000-0001 \n", host="127.0.0.2")
     own = web.site(ROBOTS, host="127.0.0.3")
@@ -202,15 +203,11 @@ async def test_other_reasons(web: Web, crawl: Crawl, tmp_path: Path) -> None:
         'reason = "they agreed"\ngiven_by = "call"\nuntil = 2999-01-01\n'
     )
     urls = [down.url("/a"), "http:///x", *own.urls("/mine/1", "/private/ok")]
-    settings = reporting(tmp_path, REP_LOCAL_RULES=str(rules), REP_MAX_WAIT=1)
-    await crawl([*urls, *closed.urls("/now")], settings)
-    report = report_in(tmp_path)
+    urls += closed.urls("/now")
+    report = await reported(urls, {"REP_LOCAL_RULES": str(rules), "REP_MAX_WAIT": 1})
     assert rows_of(origin_in(report, down)) == [(None, "unreachable", 0, 1)]
     assert origin_in(report, down).versions[0].failure == "status 503"
-    assert rows_of(origin_in(report, own)) == [
-        (None, "local-rule", 0, 1),
-        (2, "local-rule", 1, 0),
-    ]
+    assert rows_of(origin_in(report, own)) == [(None, "local-rule", 0, 1), (2, "local-rule", 1, 0)]
     details = {row.detail for row in origin_in(report, own).deciding}
     assert details == {"they asked (mail)", "they agreed (call)"}
     reasons = dict(report.totals.dropped_for)
@@ -223,14 +220,13 @@ async def test_other_reasons(web: Web, crawl: Crawl, tmp_path: Path) -> None:
 
 
 async def test_a_robots_txt_from_the_site_and_from_the_store(
-    web: Web, crawl: Crawl, tmp_path: Path
+    web: Web, reported: Reported, tmp_path: Path
 ) -> None:
     target = web.site(text(ROBOTS, Cache_Control="max-age=3600"))
     site = web.site(redirect(target.url("/robots.txt")), host="127.0.0.2")
-    settings = reporting(tmp_path, REP_STORE=f"sqlite:///{tmp_path}/robots.db")
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
     for source in ("site", "store"):
-        await crawl(site.urls("/a", "/private"), settings)
-        report = report_in(tmp_path)
+        report = await reported(site.urls("/a", "/private"), settings)
         origin = origin_in(report, site)
         (version,) = origin.versions
         digest = sha256(ROBOTS.encode()).hexdigest()
@@ -249,7 +245,7 @@ async def test_a_robots_txt_from_the_site_and_from_the_store(
     assert site.robots_fetches == target.robots_fetches == 1
 
 
-async def test_directives_and_uses(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_directives_and_uses(web: Web, reported: Reported) -> None:
     robots = "User-agent: *\nContent-Signal: ai-train=no, search=yes\n"
     page = Page("<html><head><meta name=robots content='noindex,nofollow'></head></html>")
     site = web.site(robots, {"/n": page})
@@ -260,10 +256,9 @@ async def test_directives_and_uses(web: Web, crawl: Crawl, tmp_path: Path) -> No
             if response.url.endswith("/n"):
                 yield Request(response.urljoin("/next"))
 
-    settings = reporting(tmp_path, REP_NOINDEX="drop", REP_NOFOLLOW="drop")
-    settings["REP_INTENDED_USES"] = ["train-ai"]
-    await crawl(site.urls("/n", "/a"), settings, spider=Scraper)
-    found = origin_in(report_in(tmp_path), site).statements
+    drops = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_INTENDED_USES": ["train-ai"]}
+    report = await reported(site.urls("/n", "/a"), drops, spider=Scraper)
+    found = origin_in(report, site).statements
     assert {each.name: (each.responses, each.refused, each.dropped) for each in found} == {
         "noindex": (1, 0, 1), "nofollow": (1, 0, 1), "train-ai": (2, 2, 1), "search": (2, 0, 0),
     }  # fmt: skip
@@ -306,17 +301,12 @@ async def test_a_path_that_cannot_be_written_stops_the_crawl(
     with pytest.raises(SettingError, match=r"^REP_REPORT is .*cannot be written"):
         await crawl(site.urls("/a"), {"REP_REPORT": str(tmp_path / "file/report.json")})
     assert site.received == []
-    assert [record.levelname for record in caplog.records if "REP_REPORT is" in record.message] == [
-        "ERROR"
-    ]
+    levels = [each.levelname for each in caplog.records if "REP_REPORT is" in each.message]
+    assert levels == ["ERROR"]
 
 
 async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
-    web: Web,
-    crawl: Crawl,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -327,7 +317,7 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     outcome = await crawl(site.urls("/a", "/b"), reporting(tmp_path))
     assert len(outcome.responses) == 2
     assert outcome.stats["robotstxt/report_error_count"] >= 2
-    (message,) = our_warnings(caplog)
+    (message,) = outcome.warnings
     assert "No space left on device" in message
     assert "The crawl continues" in message
     (log,) = names_in(tmp_path)
@@ -340,11 +330,10 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
 async def test_without_robots_txt_there_is_no_report(
     web: Web, crawl: Crawl, tmp_path: Path
 ) -> None:
-    await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, ROBOTSTXT_OBEY=False))
-    assert names_in(tmp_path) == []
-    off = {"DOWNLOADER_MIDDLEWARES": {"scrapy_rep.RobotsTxtMiddleware": None}}
-    await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))
-    assert names_in(tmp_path) == []
+    middlewares = {"scrapy_rep.RobotsTxtMiddleware": None}
+    for off in ({"ROBOTSTXT_OBEY": False}, {"DOWNLOADER_MIDDLEWARES": middlewares}):
+        await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))
+        assert names_in(tmp_path) == []
 
 
 # How a crawl ends.
@@ -391,45 +380,35 @@ async def test_a_report_that_cannot_be_made_does_not_keep_the_crawl_open(
     assert outcome.stats["robotstxt/report_error_count"] == 1
 
 
-async def test_long_settings_are_cut(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_long_settings_are_cut(web: Web, reported: Reported) -> None:
     hosts = [f"{number}.{'x' * 50}.example" for number in range(20_000)]
     long = {"REP_5XX_AS_404": hosts, "USER_AGENT": "testbot/1.0 (" + "x" * 5_000 + ")"}
-    await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **long))
-    (run,) = report_in(tmp_path).runs
+    (run,) = (await reported(web.site(ROBOTS).urls("/a"), long)).runs
     values = [run.settings["REP_5XX_AS_404"], run.scrapy_settings["USER_AGENT"], run.user_agent]
     assert [len(value) for value in values] == [300, 300, 300]
 
 
-async def test_tdm_files_are_no_pages(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+async def test_tdm_files_are_no_pages(web: Web, reported: Reported) -> None:
     site = web.site(ROBOTS, {"/.well-known/tdmrep.json": text("[]")})
-    await crawl(site.urls("/a", "/private"), reporting(tmp_path, REP_TDMREP=True))
-    counts = origin_in(report_in(tmp_path), site).counts
+    report = await reported(site.urls("/a", "/private"), {"REP_TDMREP": True})
+    counts = origin_in(report, site).counts
     assert (counts.sent, counts.dropped) == (1, 1)
     assert counts.sent + counts.robots_txt == len(site.received) == 3
 
 
 async def test_report_store_and_archive_have_the_same_hash(
-    web: Web, crawl: Crawl, tmp_path: Path
+    web: Web, reported: Reported, tmp_path: Path
 ) -> None:
     long = ROBOTS.encode() + b"#" * SIZE_LIMIT
     wrapped = f"<html><head></head><body><pre>{ROBOTS}</pre></body></html>"
     moved = web.site(pages={"/moved.txt": text(ROBOTS + "# moved\n")})
-    sites = [
-        web.site(each)
-        for each in (
-            text(ROBOTS),
-            Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"}),
-            Page(long),
-            Page(wrapped),
-            Page(ROBOTS.encode("utf-16")),
-            Page(b""),
-            redirect(moved.url("/moved.txt")),
-        )
-    ]
+    packed = Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"})
+    files = [text(ROBOTS), packed, Page(long), Page(wrapped), Page(ROBOTS.encode("utf-16"))]
+    files += [Page(b""), redirect(moved.url("/moved.txt"))]
+    sites = [web.site(file) for file in files]
     database, warc = tmp_path / "store.sqlite", tmp_path / "a.warc.gz"
     settings = {"REP_STORE": f"sqlite:///{database}", "REP_ARCHIVE": str(warc)}
-    await crawl([site.url("/a") for site in sites], reporting(tmp_path, **settings))
-    report = report_in(tmp_path)
+    report = await reported([site.url("/a") for site in sites], settings)
     (run,) = report.runs
     assert (run.archive, run.archive_sha256) == (str(warc), sha256(warc.read_bytes()).hexdigest())
     store = SQLiteStore(database, ttl=1e9)
@@ -441,6 +420,7 @@ async def test_report_store_and_archive_have_the_same_hash(
         assert entry is not None
         assert entry.copy is not None
         (version,) = origin_in(report, site).versions
+        assert version.result == ("rules" if entry.body else "empty")
         assert version.sha256 == entry.copy.sha256 == archived[site.root]
         assert sha256(entry.body or b"").hexdigest() == version.sha256
     assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"
@@ -454,10 +434,7 @@ SCRIPT = "User-agent: *\nDisallow: /private\nDisallow: /<script>alert(1)</script
 async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(SCRIPT)
     down = web.site(Page(b"", status=503), host="127.0.0.2")
-    urls = [
-        *site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"),
-        *down.urls("/b"),
-    ]
+    urls = [*site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"), *down.urls("/b")]
     exempt = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
     settings = {
         "REP_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],

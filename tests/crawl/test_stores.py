@@ -80,9 +80,7 @@ def verdict(outcome: Outcome, url: str) -> Verdict:
 # One crawl after another
 
 
-async def test_a_second_crawl_uses_fresh_policies(
-    web: Web, crawl: Crawl, kept: dict[str, Any]
-) -> None:
+async def test_a_second_crawl_uses_policies(web: Web, crawl: Crawl, kept: dict[str, Any]) -> None:
     sites = [web.site(PRIVATE), web.site(), web.site(Page(b"", 403)), web.site(b"\xef\xbb\xbf")]
     urls = [url for site in sites for url in site.urls(*PATHS)]
     first = await crawl(urls, kept)
@@ -186,9 +184,7 @@ async def test_s_maxage_is_for_stores_that_crawls_share(
     assert origin.expires_at - origin.fetched_at == pytest.approx(seconds, abs=1)
 
 
-async def test_without_robotstxt_obey_a_jobdir_gets_no_store(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_without_obey_there_is_no_store(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site(PRIVATE)
     await crawl(site.urls("/"), {"JOBDIR": str(tmp_path), "ROBOTSTXT_OBEY": False})
     assert not any(name.startswith("robots") for name in os.listdir(tmp_path))
@@ -204,13 +200,6 @@ async def test_a_policy_from_the_store_sends_the_signal_robots_parsed(
         outcome = await crawl(site.urls("/"), kept, spider=Listener)
         heard = outcome.crawler.spider.heard  # type: ignore[union-attr]
         assert [request.url for _, request in heard] == site.urls("/")
-
-
-async def test_two_crawlers_make_one_fetch(web: Web, kept: dict[str, Any]) -> None:
-    site = web.site(Page(PRIVATE, delay=0.3))
-    crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a", "/private/a"), site.urls("/b")])
-    assert sorted(site.paths) == ["/a", "/b", "/robots.txt"]
 
 
 # Invalid settings
@@ -258,9 +247,9 @@ async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
 # The pace of a site, among several crawlers
 
 
-async def test_the_pace_holds_across_crawlers(web: Web, kept: dict[str, Any]) -> None:
-    """It is that of the host, whatever the download slots are."""
-    site = web.site("User-agent: *\nDisallow:\nCrawl-delay: 1\n")
+async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[str, Any]) -> None:
+    """The pace is that of the host, whatever the download slots are."""
+    site = web.site(Page("User-agent: *\nDisallow:\nCrawl-delay: 1\n", delay=0.3))
     quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     asked = [
@@ -330,9 +319,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
 
 
 @on_disk
-async def test_a_silent_site_is_fetched_by_one_crawler_until_the_timeout(
-    web: Web, kept: dict[str, Any]
-) -> None:
+async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict[str, Any]) -> None:
     """The claim outlasts the fetch, so that the other crawler gets its result."""
     site = web.site(Page(PRIVATE, delay=30))
     crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 from scrapy.http import Response
 
 from testing.faults import answer_when
-from testing.web import Misbehaviour, Page, Received, Site, Web, gaps, redirect, text
+from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
-from .conftest import Clock, Crawl, Outcome, Visitor, our_warnings
+from .conftest import Clock, Crawl, Outcome, Visitor, in_turn
 
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}
@@ -40,21 +39,6 @@ def stated(outcome: Outcome) -> dict[str, tuple[bool | None, str | None]]:
         directives = response.meta["page_directives"]
         found["/" + url.split("/", 3)[3]] = directives.tdm_reservation, directives.tdm_policy
     return found
-
-
-def in_turn(*answers: Page | Misbehaviour) -> Misbehaviour:
-    """Answer each request with the next page. The last page answers all further requests."""
-    left = list(answers)
-
-    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        page = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(page, Page):
-            writer.write(page.octets())
-            await writer.drain()
-        else:
-            await page(received, reader, writer)
-
-    return answer
 
 
 class OneByOne(Visitor):
@@ -85,25 +69,6 @@ async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None
         assert response.meta["robotstxt_usage"] == {"tdm": is_free}
 
 
-async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) -> None:
-    other = "https://provider.example/other"
-    site = site_with(
-        web,
-        tdmrep(),
-        header=Page(headers={"tdm-reservation": "0"}),
-        policy=Page(headers={"tdm-policy": other}),
-        meta=Page('<meta name="tdm-reservation" content="0">', headers={"tdm-reservation": "1"}),
-        invalid=Page(headers={"tdm-reservation": "no"}),
-    )
-    outcome = await crawl(site.urls("/header", "/policy", "/meta", "/invalid"), ON)
-    assert stated(outcome) == {
-        "/header": (False, POLICY),  # absence resets nothing
-        "/policy": (True, other),
-        "/meta": (False, POLICY),
-        "/invalid": (True, POLICY),
-    }
-
-
 @pytest.mark.parametrize(
     ("file", "problem"),
     [
@@ -117,7 +82,7 @@ async def test_the_page_over_the_header_over_the_file(web: Web, crawl: Crawl) ->
     ids=["404", "403", "HTML", "object", "elements", "10 MB"],
 )
 async def test_a_file_that_states_nothing(
-    web: Web, crawl: Crawl, file: Page, problem: str | None, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, file: Page, problem: str | None
 ) -> None:
     site = site_with(web, file)
     outcome = await crawl(site.urls("/1", "/2", "/3"), ON)
@@ -126,28 +91,24 @@ async def test_a_file_that_states_nothing(
     assert outcome.stats.get("robotstxt/tdmrep/unreadable", 0) == (problem is not None)
     assert outcome.stats.get("robotstxt/tdmrep/unavailable", 0) == (problem is None)
     line = f"The tdmrep.json of {site.root} is not readable: {problem}"
-    assert any(line in message for message in caplog.messages) == (problem is not None)
-    assert our_warnings(caplog) == []
+    assert any(line in message for message in outcome.log.messages) == (problem is not None)
+    assert outcome.warnings == []
 
 
-async def test_a_disallowed_file_is_not_fetched(web: Web, crawl: Crawl) -> None:
-    site = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
-    outcome = await crawl(site.urls("/1", "/2"), ON)
+@pytest.mark.parametrize("is_local", [False, True])
+async def test_a_disallowed_file_is_not_fetched(
+    web: Web, crawl: Crawl, tmp_path: Path, is_local: bool
+) -> None:
+    rule, rules = "Disallow: /.well-known/", tmp_path / "rules.toml"
+    site = site_with(web, tdmrep(), "" if is_local else f"User-agent: *\n{rule}")
+    rules.write_text(
+        f'[[disallow]]\nsite = "{site.root}"\nrules = "{rule}"\nreason = "a"\ngiven_by = "b"\n'
+    )
+    settings = {**ON, "REP_LOCAL_RULES": str(rules) if is_local else None}
+    outcome = await crawl(site.urls("/1", "/2"), settings)
     assert TDM not in site.paths
     assert stated(outcome) == dict.fromkeys(["/1", "/2"], (None, None))
-    assert outcome.stats["robotstxt/tdmrep/disallowed"] == 1
-
-
-async def test_a_local_rule_disallows_the_file(web: Web, crawl: Crawl, tmp_path: Path) -> None:
-    site = site_with(web, tdmrep())
-    rules = tmp_path / "rules.toml"
-    rules.write_text(
-        f'[[disallow]]\nsite = "{site.root}"\nrules = "Disallow: /.well-known/"\n'
-        'reason = "a test"\ngiven_by = "the owner"\n'
-    )
-    outcome = await crawl(site.urls("/"), {**ON, "REP_LOCAL_RULES": str(rules)})
-    assert TDM not in site.paths
-    assert list(stated(outcome)) == ["/"]
+    assert is_local or outcome.stats["robotstxt/tdmrep/disallowed"] == 1
 
 
 async def test_nothing_is_fetched_where_no_page_is_allowed(web: Web, crawl: Crawl) -> None:
@@ -161,10 +122,7 @@ async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Cr
     forbidding = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")
     first = site_with(web, redirect(allowing.url(TDM)))
     second = site_with(web, redirect(forbidding.url(TDM)))
-    own = web.site(
-        "User-agent: *\nDisallow: /tdm",
-        {TDM: redirect("/tdm"), "/tdm": tdmrep()},
-    )
+    own = site_with(web, redirect("/tdm"), "User-agent: *\nDisallow: /tdm", tdm=tdmrep())
     outcome = await crawl([first.url("/1"), second.url("/2"), own.url("/3")], ON)
     assert stated(outcome) == {"/1": (True, POLICY), "/2": (None, None), "/3": (None, None)}
     assert allowing.paths == ["/robots.txt", TDM]
@@ -174,21 +132,21 @@ async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Cr
 
 
 async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
-    web: Web, crawl: Crawl, clock: Clock, caplog: pytest.LogCaptureFixture
+    web: Web, crawl: Crawl, clock: Clock
 ) -> None:
-    second = answer_when(lambda: "/3" in site.paths, tdmrep())
-    site = site_with(web, in_turn(Page(b"", 503), second))
+    def is_due() -> bool:  # the second answer: when the page was requested that waits for none
+        return site.paths.count(TDM) == 1 or "/3" in site.paths
+
+    site = site_with(web, in_turn(Page(b"", 503), tdmrep(), once=is_due))
     outcome = await crawl(site.urls("/1", "/2", "/3"), ON, spider=OneByOne, clock=clock, seconds=61)
     assert stated(outcome)["/1"] == stated(outcome)["/2"] == (None, None)
     assert site.paths.count(TDM) == 2
     assert site.robots_fetches == 1
     assert outcome.stats["robotstxt/tdmrep/unreachable"] == 1
     assert outcome.stats["robotstxt/tdmrep/request_count"] == 2
-    assert our_warnings(caplog) == []
-    lines = [line for line in caplog.messages if "tdmrep.json" in line and "unreachable" in line]
-    assert lines == [
-        f"The tdmrep.json of {site.root} is unreachable: status 503. It states nothing."
-    ]
+    assert outcome.warnings == []
+    line = f"The tdmrep.json of {site.root} is unreachable: status 503. It states nothing."
+    assert [each for each in outcome.log.messages if "is unreachable" in each] == [line]
 
 
 async def test_pages_are_requested_while_the_file_is_fetched(web: Web, crawl: Crawl) -> None:

@@ -99,9 +99,7 @@ def test_data_that_decodes_to_nothing_is_read_up_to_a_limit(data: bytes, coding:
         assert reader.body is None
 
 
-def test_a_piece_with_a_member_that_ends_is_read_in_small_parts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_piece_with_many_members_is_read_in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """zlib copies what follows the member: the copies of a whole piece would take too long."""
     sizes = []
 

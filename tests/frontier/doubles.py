@@ -105,8 +105,8 @@ class FakeEngine:
         return len(self.active - self.excluded)
 
     @property
-    def extra(self) -> int:
-        return len(self.excluded)
+    def extra(self) -> set[Request]:
+        return self.excluded
 
     def is_active(self, request: Request) -> bool:
         return request in self.active

@@ -73,7 +73,6 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert engine.is_active(request) is (path == "engine.downloader.active")
     assert not engine.is_held(request)
     assert engine.take_held(request) is None
-    assert not engine.has_only("any")
     queue: Any = SimpleNamespace()
     assert start_queues(queue) == {}
     assert engine.downloads == 0

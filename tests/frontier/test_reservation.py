@@ -34,7 +34,7 @@ class Shared:
         self.host = Host("example.com", 8)
         self.host.set_delay("http://example.com", delay)
         both: Any = self
-        self.reservations = Reservations(both, self.clock, both)
+        self.reservations = Reservations(both, both)
 
     async def reserve_host(self, host: str, lease: float) -> float:
         assert (host, lease) == ("example.com", LEASE)

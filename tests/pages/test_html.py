@@ -1,10 +1,16 @@
-"""The meta and link elements of a page. test_pages.py has a table of where in a page they count."""
+"""The meta and link elements of a page, and the ``rel`` values of its links by their URL.
+
+test_directives.py has a table of where in a page elements count.
+"""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import HtmlResponse, Response, XmlResponse
 
-from scrapy_rep.pages.html import MAX_ELEMENTS, MAX_PAGE, MAX_VALUE, elements
+from scrapy_rep.pages.html import MAX_ELEMENTS, MAX_LINKS, MAX_PAGE, MAX_VALUE, Links, elements
 
 NAMES = ("robots", "mybot")
 
@@ -47,14 +53,14 @@ def test_name_and_content_of_meta_elements(html: bytes, expected: list[tuple[str
     ],
 )
 def test_the_links_of_a_type(html: bytes, hrefs: list[str]) -> None:
-    assert links(html) == hrefs
+    assert hrefs_in(html) == hrefs
     # A page with both kinds is read as if it had one.
     both = b"<meta name=robots content=a>" + html
-    assert links(both) == hrefs
+    assert hrefs_in(both) == hrefs
     assert next(elements(both, ["robots"], "license")) == ("meta", "robots", "a")
 
 
-def links(html: bytes) -> list[str]:
+def hrefs_in(html: bytes) -> list[str]:
     return [value for tag, _, value in elements(html, ["robots"], "license") if tag == "link"]
 
 
@@ -80,3 +86,108 @@ def test_a_page_is_read_up_to_its_limit() -> None:
 def test_a_page_has_a_limit_of_elements() -> None:
     html = b"<meta name=x>" * (MAX_ELEMENTS - 1) + META * 2
     assert len(list(elements(html, NAMES, "license"))) == 1
+
+
+# The rel values of links
+
+URL = "http://site.example/folder/page"
+HREF_PIECES = [
+    "a", "B", "1", ".", "..", "/", "//", "?", "=", "&", "%C3%A9", "%c3", "%41", "%2F", "é", "+",
+    "-", "~", "!", "$", "'", "(", "*", ",", "@", ":", ";", "http://h.example/",
+    "https://H.example:8080/", "http://h.example", "x=1", "y=2", "x=%C3%A9", "_", " ", "http://[",
+    "[", "|",
+]  # fmt: skip
+
+
+def links(html: str, encoding: str = "utf-8") -> Links:
+    return Links(HtmlResponse(URL, body=html, encoding=encoding))
+
+
+@pytest.mark.parametrize(
+    ("html", "url", "values"),
+    [
+        ("<a href=/a rel=nofollow>", "http://site.example/a", {"nofollow"}),
+        ("<a href=/a rel='ugc,sponsored'>", "http://site.example/a", {"sponsored", "ugc"}),
+        ("<area href=/a rel=ugc>", "http://site.example/a", {"ugc"}),
+        ("<base href='http://b.example/'><a href=a rel=nofollow>", "http://b.example/a",
+         {"nofollow"}),
+        ("<a href='\t/a\n' rel=nofollow>", "http://site.example/a", {"nofollow"}),
+        ("<a href='/a?b=1&amp;a=2#c' rel=nofollow>", "http://site.example/a?b=1&a=2#d",
+         {"nofollow"}),
+        # A link extractor may sort the query.
+        ("<a href='/a?b=1&amp;a=2' rel=nofollow>", "http://site.example/a?a=2&b=1", {"nofollow"}),
+        ("<a href=http://site.example rel=nofollow>", "http://site.example/", {"nofollow"}),
+        ("<a href=/a rel=nofollower>", "http://site.example/a", set()),
+        ("<a href=/a>nofollow</a>", "http://site.example/a", set()),
+        ("<link href=/a rel=nofollow>", "http://site.example/a", set()),
+        ("<a href=/a rel=nofollow><a href=/a>", "http://site.example/a", set()),
+        ("<a href=/a><a href=/a#b rel=nofollow>", "http://site.example/a", set()),
+        ("<a href=http://[ rel=nofollow>", "http://site.example/a", set()),
+        ("<a href=?b=1&a=2 rel=ugc>", f"{URL}?a=2&b=1", {"ugc"}),
+        ("<a href='/?b=é&a=%41' rel=ugc>", "http://site.example/?b=%C3%A9&a=%41", {"ugc"}),
+        ("<a href='/?b=é&a=%41' rel=ugc>", "http://site.example/?a=A&b=%C3%A9", {"ugc"}),
+        ("<a href='' rel=ugc>", URL, {"ugc"}),
+        ("<base href=http://[><a href=a rel=ugc>", "http://site.example/folder/a", {"ugc"}),
+        ("", "http://site.example/a", set()),
+    ],
+)  # fmt: skip
+def test_values_that_all_links_to_a_url_have(html: str, url: str, values: set[str]) -> None:
+    assert links(html).rel(url) == values
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "iso2022_jp", "shift_jis"]
+)
+@pytest.mark.parametrize("declared", [True, False])
+def test_links_of_pages_in_any_encoding(encoding: str, declared: bool) -> None:
+    """Without a charset in the header, the encoding is an argument of the response."""
+    html = "<p title='ツ'>" if "jp" in encoding or "jis" in encoding else ""
+    html += "<a href='/a?b=1&amp;a=2' rel='nofollow ugc'>a</a>"
+    page = HtmlResponse(URL, body=html, encoding=encoding)
+    if declared:
+        headers = {"Content-Type": f"text/html; charset={encoding}"}
+        page = HtmlResponse(URL, headers=headers, body=page.body)
+    found = Links(page)
+    # The URL of a request in UTF-8, and that of a link extractor.
+    assert found.rel("http://site.example/a?b=1&a=2") == {"nofollow", "ugc"}
+    assert found.rel(page.follow("/a?b=1&a=2").url) == {"nofollow", "ugc"}
+    latin = links("<a href='/?q=é' rel=nofollow>", "latin-1")  # as its page has it
+    assert latin.rel("http://site.example/?q=%E9") == {"nofollow"}
+
+
+@given(st.lists(st.sampled_from(HREF_PIECES), max_size=7).map("".join) | st.text(max_size=20))
+def test_a_request_that_scrapy_makes_of_a_link_has_its_values(href: str) -> None:
+    text = href.replace("&", "&amp;").replace("'", "&#39;")
+    page = HtmlResponse(URL, body=f"<a href='{text}' rel=ugc>", encoding="utf-8")
+    for link in page.css("a"):
+        try:
+            request = page.follow(link)
+        except ValueError:
+            continue
+        assert Links(page).rel(request.url) == {"ugc"}
+
+
+# More links than are parsed
+
+
+def many(rel: str, count: int) -> str:
+    return "".join(f"<a href='/{number}' {rel}>" for number in range(count))
+
+
+def test_as_many_links_as_the_limit_are_compared_those_with_values_first() -> None:
+    last = f"http://site.example/{MAX_LINKS - 400}"
+    page = links(many("", 2 * MAX_LINKS) + f"<a href={last}?a rel=nofollow>")
+    assert page.rel(f"{last}?a") == {"nofollow"}
+    page = links(many("rel=nofollow", 2 * MAX_LINKS) + "<a href=/followed>")
+    assert page.rel("http://site.example/7") == {"nofollow"}
+    assert page.rel(f"http://site.example/{2 * MAX_LINKS - 1}") == set()
+    # A long href counts as several links.
+    page = links(f"<a href=/b rel=ugc><a href=/{'a' * 100 * MAX_LINKS} rel=ugc><a href=/c rel=ugc>")
+    assert page.rel("http://site.example/b") == {"ugc"}
+    assert page.rel("http://site.example/c") == set()
+
+
+@pytest.mark.parametrize("kind", [Response, XmlResponse])
+def test_only_html_has_links(kind: type[Response]) -> None:
+    page = kind(URL, body=b"<a href='/a' rel='nofollow'/>")
+    assert Links(page).rel("http://site.example/a") == set()

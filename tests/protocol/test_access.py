@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.access import (
-    MAX_REDIRECTS,
     AccessResult,
     StatusPolicy,
     access_result,
@@ -47,17 +46,8 @@ def test_rfc_statuses(statuses: list[int], expected: AccessResult) -> None:
 
 
 def test_results_without_rules_although_the_server_has_answered() -> None:
-    assert [str(result) for result in AccessResult if result.is_unavailable] == [
-        "unavailable",
-        "disallowed",
-        "not-robots-txt",
-        "refused",
-        "challenge",
-    ]
-
-
-def test_rfc_five_redirects_are_followed() -> None:
-    assert MAX_REDIRECTS == 5
+    found = {str(result) for result in AccessResult if result.is_unavailable}
+    assert found == {"unavailable", "disallowed", "not-robots-txt", "refused", "challenge"}
 
 
 def test_a_304_counts_only_after_a_conditional_request() -> None:
@@ -85,22 +75,13 @@ def test_settings_choose(policy: StatusPolicy, expected: dict[str, list[int]]) -
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
-        ("120", 120),
-        ("1", 1),
-        ("86401", 86_400),
-        ("9" * 400, 86_400),
-        ("Sun, 06 Nov 1994 08:51:37 GMT", 120),
-        ("Sunday, 06-Nov-94 08:51:37 GMT", 120),
-        ("Sun, 06 Nov 2094 08:51:37 GMT", 86_400),
-        ("0", None),
-        ("-5", None),
-        ("1.5", None),
-        ("²", None),
-        (None, None),
+        ("120", 120), ("1", 1), ("86401", 86_400), ("9" * 400, 86_400), ("0", None), ("-5", None),
+        ("1.5", None), ("²", None), (None, None), ("Sun, 06 Nov 1994 08:51:37 GMT", 120),
+        ("Sunday, 06-Nov-94 08:51:37 GMT", 120), ("Sun, 06 Nov 2094 08:51:37 GMT", 86_400),
         ("Sun, 06 Nov 1994 08:49:37 GMT", None),  # now
         ("Sun, 06 Nov 1994 08:00:00 GMT", None),  # past
     ],
-)
+)  # fmt: skip
 def test_rfc_retry_after(value: str | None, seconds: float | None) -> None:
     assert retry_after(value, NOW) == seconds
 

@@ -17,22 +17,14 @@ HEADERS = [
     ("DuckDuckBot/1.1; (+http://duckduckgo.com/duckduckbot.html)", "duckduckbot"),
     ("FooBot/1.0; like Googlebot", "foobot"),
     ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "googlebot"),
-    (
-        "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like"
-        " Gecko) Chrome/126.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1;"
-        " +http://www.google.com/bot.html)",
-        "googlebot",
-    ),
-    (
-        "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2;"
-        " +https://openai.com/gptbot)",
-        "gptbot",
-    ),
-    (
-        "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko)"
-        " Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)",
-        "applebot",
-    ),
+    ("Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like"
+     " Gecko) Chrome/126.0.0.0 Mobile Safari/537.36 (compatible; Googlebot/2.1;"
+     " +http://www.google.com/bot.html)", "googlebot"),
+    ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2;"
+     " +https://openai.com/gptbot)", "gptbot"),
+    ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_5) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+     " Version/13.1.1 Safari/605.1.15 (Applebot/0.1; +http://www.apple.com/go/applebot)",
+     "applebot"),
     ("Mozilla/5.0 (compatible;PetalBot;+https://petalsearch.com/bot)", "petalbot"),
     ("Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)", "mj12bot"),
     ("Mozilla/5.0 (FooBot; bot@example.com)", "foobot"),
@@ -107,35 +99,9 @@ def test_a_token_that_a_line_can_match_is_not_cut(value: str) -> None:
 
 
 def test_sequences_keep_their_order() -> None:
-    assert product_tokens(["Googlebot-Images", "Googlebot", "googlebot"]) == (
-        "googlebot-images",
-        "googlebot",
-    )
+    images = ["Googlebot-Images", "Googlebot", "googlebot"]
+    assert product_tokens(images) == ("googlebot-images", "googlebot")
     assert product_tokens(("Foo/1.0 (x)", "*", "Bar")) == ("foo", "bar")
     assert product_tokens([]) == ()
-    assert parse_user_agent(["my crawler", ""]).warning is AgentWarning.FIRST_WORD
-
-
-def test_the_wildcard_is_no_token() -> None:
     assert parse_user_agent("*") == ((), None)
-
-
-@pytest.mark.parametrize("value", [None, 1, {"a"}, iter(["a"])])
-def test_other_types_are_refused(value: object) -> None:
-    with pytest.raises(TypeError, match="not "):
-        product_tokens(value)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not "):
-        product_tokens([value])  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize(
-    ("value", "tokens"),
-    [
-        (b"*", [b"*"]), (b"* x", [b"*"]), (b"*x", []), (b"", []), (b"Foo", [b"foo"]),
-        (b"Foo/1", [b"foo"]), (b"foo bar", [b"foo"]), (b"MJ12bot/1", [b"mj", b"mj12bot"]),
-        (b"80legs", [b"80legs"]), (b"\xd0\xb1", []), (b"a\xd0", [b"a"]), (b"a_b-C*", [b"a_b-c"]),
-        (b"/a", []),
-    ],
-)  # fmt: skip
-def test_line_tokens(value: bytes, tokens: list[bytes]) -> None:
-    assert tokens_of_line(value) == tokens
+    assert parse_user_agent(["my crawler", ""]).warning is AgentWarning.FIRST_WORD

@@ -14,26 +14,19 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT, file_of, line_number, read
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        (b"", b"\n"),
-        (b"a\nb", b"\na\nb"),
-        (b"a\r\nb\rc\n\rd", b"\na\nb\nc\n\nd"),
+        (b"", b"\n"), (b"a\nb", b"\na\nb"), (b"a\r\nb\rc\n\rd", b"\na\nb\nc\n\nd"),
         (b" a\n\t\v\fb", b"\na\nb"),
         (b"a\x85b\x0bc\x0cd\xe2\x80\xa8e", b"\na\x85b\x0bc\x0cd\xe2\x80\xa8e"),
-        (b"\xef\xbb\xbfa", b"\na"),
-        (b"\xef\xbba", b"\na"),
-        (b"\xefa", b"\na"),
-        (b"\xef\xbf\xbba", b"\n\xbf\xbba"),
-        (b"\xbb\xbfa", b"\n\xbb\xbfa"),
-        ("é\r\n".encode("utf-16"), "\né\n".encode()),
-        (b"\xfe\xff\x00a\x00", "\na\ufffd".encode()),
+        (b"\xef\xbb\xbfa", b"\na"), (b"\xef\xbba", b"\na"), (b"\xefa", b"\na"),
+        (b"\xef\xbf\xbba", b"\n\xbf\xbba"), (b"\xbb\xbfa", b"\n\xbb\xbfa"),
+        ("é\r\n".encode("utf-16"), "\né\n".encode()), (b"\xfe\xff\x00a\x00", "\na\ufffd".encode()),
         (b"\xff\xfea\r\nb", b"\na\nb"),  # a byte order mark of UTF-16 before other text
-        (b"\xfe\xffa", b"\na"),
-        (b"\xff\xfe", b"\n"),
+        (b"\xfe\xffa", b"\na"), (b"\xff\xfe", b"\n"),
         (b"a: b\0\nc: d \0\0 \0\n\0", b"\na: b\nc: d\n"),
         (b"a: b\0 # c\0\nd:\0e\n", b"\na: b# c\0\nd:\0e\n"),
         (b"\xff\xfe\x00\xd8", "\n\ufffd".encode()),
     ],
-)
+)  # fmt: skip
 def test_read(body: bytes, text: bytes) -> None:
     assert read(body) == text
 

@@ -61,17 +61,11 @@ def test_any_other_body_is_a_robots_txt(body: bytes) -> None:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (b"Not Found", NOT),
-        (b"<meta name=viewport>", NOT),
-        (b"Note: this is a page\n", NOT),
-        (b"# only a comment\n", NOT),
-        (b"", None),
-        (b" \r\n", None),
-        (RULES, None),
-        (b"<p>\nSitemap: https://a.example/map.xml\n", None),
-        (b"Crawl-delay: 5\n", None),
+        (b"Not Found", NOT), (b"<meta name=viewport>", NOT), (b"Note: this is a page\n", NOT),
+        (b"# only a comment\n", NOT), (b"", None), (b" \r\n", None), (RULES, None),
+        (b"<p>\nSitemap: https://a.example/map.xml\n", None), (b"Crawl-delay: 5\n", None),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("content_type", ["text/html", " Text/HTML ; charset=utf-8"])
 def test_a_body_that_the_server_calls_html_needs_a_known_field(
     body: bytes, expected: AccessResult | None, content_type: str
@@ -89,14 +83,12 @@ def test_a_challenge_is_a_page_with_its_marks(html: bytes) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "reason"),
     [
-        (200, ANUBIS, Reason.CHALLENGE),
-        (401, b"", Reason.REFUSED),
-        (403, b"<html>", Reason.REFUSED),
-        (403, ANUBIS, Reason.CHALLENGE),
+        (200, ANUBIS, Reason.CHALLENGE), (401, b"", Reason.REFUSED),
+        (403, b"<html>", Reason.REFUSED), (403, ANUBIS, Reason.CHALLENGE),
         (403, b"<script src='/.within.website/x/cmd/anubis/main.js'>", Reason.CHALLENGE),
         (404, ANUBIS, Reason.UNAVAILABLE),
     ],
-)
+)  # fmt: skip
 def test_everything_is_allowed_whatever_is_there_instead(
     status: int, body: bytes, reason: Reason
 ) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urldefrag, urlparse
 
 import pytest
@@ -80,12 +80,9 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         (" http://exa\tmple.com\n/", "http://example.com"),
         ("http://e%78ample.com/", "http://example.com"),
         ("http://u%40v@%45XAMPLE%2Ecom%2e/", "http://example.com"),
-        ("http://m%C3%BCnchen.de/", "http://xn--mnchen-3ya.de"),
-        ("http://m%FCnchen.de/", None),
-        ("http://example.com%2Fa/", None),
-        ("http://example.com%00/", None),
-        ("http://e%zzample.com/", None),
-        ("http://[example]/", None),
+        ("http://m%C3%BCnchen.de/", "http://xn--mnchen-3ya.de"), ("http://m%FCnchen.de/", None),
+        ("http://example.com%2Fa/", None), ("http://example.com%00/", None),
+        ("http://e%zzample.com/", None), ("http://[example]/", None),
         ("ws://example.com/", "http://example.com"),
         ("wss://example.com:443/", "https://example.com"),
         ("ftp://example.com:21/", "ftp://example.com"),
@@ -93,28 +90,16 @@ def test_octets_that_are_not_utf_8_are_kept() -> None:
         ("http://127.0.0.1:8000/", "http://127.0.0.1:8000"),
         ("http://[0:0:0:0:0:0:0:1]:80/", "http://[::1]"),
         ("http://[2001:DB8::1]:8080/", "http://[2001:db8::1]:8080"),
-        ("http://a_b.example/", "http://a_b.example"),
-        ("data:text/plain,x", None),
-        ("s3://bucket/a", None),
-        ("http:///a", None),
-        ("http://./", None),
-        ("http://a..b/", None),
-        ("http://exa mple.com/", None),
-        ("http://example.com:http/", None),
-        ("http://example.com:65536/", None),
-        ("http://example.com:٣/", None),
-        ("http://[::1/", None),
-        ("http://[::1]x/", None),
-        ("http://[::zz]/", None),
+        ("http://a_b.example/", "http://a_b.example"), ("data:text/plain,x", None),
+        ("s3://bucket/a", None), ("http:///a", None), ("http://./", None), ("http://a..b/", None),
+        ("http://exa mple.com/", None), ("http://example.com:http/", None),
+        ("http://example.com:65536/", None), ("http://example.com:٣/", None),
+        ("http://[::1/", None), ("http://[::1]x/", None), ("http://[::zz]/", None),
         ("http://[fe80::1%eth0]/", None),  # a zone is no part of an origin
-        ("http://[fe80::1%25\x1b[31m]/", None),
-        ("http://[fe80::1%25é]/", None),
+        ("http://[fe80::1%25\x1b[31m]/", None), ("http://[fe80::1%25é]/", None),
         ("http://h.example\\@other.example/", None),  # a browser asks h.example
-        ("http://" + "a" * 64 + "/", None),
-        ("http://" + "a." * 200 + "/", None),
-        ("http://" + "é" * 200 + "/", None),
-        ("", None),
-        ("/a", None),
+        ("http://" + "a" * 64 + "/", None), ("http://" + "a." * 200 + "/", None),
+        ("http://" + "é" * 200 + "/", None), ("", None), ("/a", None),
     ],
 )  # fmt: skip
 def test_origin(url: str, expected: str | None) -> None:
@@ -155,14 +140,6 @@ def test_lacks_host(url: str, expected: bool) -> None:
     assert lacks_host(url) is expected
 
 
-@pytest.mark.parametrize("url", ["", "a", "?q", "x?u=http://h/", "s3://h/a", "http:/a", "://a"])
-def test_what_is_neither_a_url_nor_a_path_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="neither an absolute URL"):
-        path_of(url)
-    with pytest.raises(ValueError, match=r"has no robots\.txt"):
-        robots_txt_url(url)
-
-
 @given(
     st.one_of(
         st.text("\t\n\r\x00 /:?#@[]%.ahpstw1\u017f", max_size=20),
@@ -195,29 +172,18 @@ def test_most_urls_are_sent_as_they_are(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "others"),
     [
-        ("/private;", {"/private"}),
-        ("/private;x=1", {"/private"}),
-        ("/a;b/c;d;e?q=1", {"/a;b/c?q=1"}),
-        ("/private?", {"/private"}),
-        ("/private?#a", {"/private"}),
-        ("/private ", {"/private"}),
-        ("/private\x00", {"/private"}),
-        ("/pri\tva\nte", {"/private"}),
-        ("/search;?", {"/search;", "/search"}),
-        ("/x?a b", {"/x?a+b"}),
-        ("/a/../b", {"/b"}),
+        ("/private;", {"/private"}), ("/private;x=1", {"/private"}),
+        ("/a;b/c;d;e?q=1", {"/a;b/c?q=1"}), ("/private?", {"/private"}),
+        ("/private?#a", {"/private"}), ("/private ", {"/private"}), ("/private\x00", {"/private"}),
+        ("/pri\tva\nte", {"/private"}), ("/search;?", {"/search;", "/search"}),
+        ("/x?a b", {"/x?a+b"}), ("/a/../b", {"/b"}), ("/a/./b", {"/a/b"}),
         ("/a//../b", {"/a/b"}),
         ("/a/b/..", {"/a/", "/a"}),  # httpx drops the slash
-        ("/..", {"/"}),
-        ("/..?q=/../x", {"/?q=/../x"}),
-        ("/a/%2e%2E/b", {"/b"}),
+        ("/..", {"/"}), ("/..?q=/../x", {"/?q=/../x"}), ("/a/%2e%2E/b", {"/b"}),
         ("/a/%2e%2e/../b", {"/a/b", "/b"}),  # httpx removes only the second
         ("/a\\..\\b", {"/b"}),  # browsers
-        ("/%21%2C%3b%26%2A", {"/!,;&%2A"}),
-        ("/%2B%2F%3F%23%25", set()),
-        ("/x?%21%2f%3F%3a%40", {"/x?!/?:@"}),
-        ("/x?%3B%26%3D%2B", set()),
-        ("/%zz", {"/%25zz"}),
+        ("/%21%2C%3b%26%2A", {"/!,;&%2A"}), ("/%2B%2F%3F%23%25", set()),
+        ("/x?%21%2f%3F%3a%40", {"/x?!/?:@"}), ("/x?%3B%26%3D%2B", set()), ("/%zz", {"/%25zz"}),
         ("/a?u=http://b/", set()),
     ],
 )  # fmt: skip
@@ -229,15 +195,12 @@ def test_other_paths(path: str, others: set[str]) -> None:
 @pytest.mark.parametrize(
     ("url", "others"),
     [
-        ("ftp://h/a%2Fb%3B", ("/a/b;",)),
-        ("FTP://h/a;type=i", ("/a",)),
-        ("ftp://h/a?b", ()),
-        ("ftp://h/a?", ("/a",)),
-        (" http://h/a;", ("/a",)),
+        ("ftp://h/a%2Fb%3B", ("/a/b;",)), ("FTP://h/a;type=i", ("/a",)), ("ftp://h/a?b", ()),
+        ("ftp://h/a?", ("/a",)), (" http://h/a;", ("/a",)),
         ("https://h//a", ("////a",)),  # HTTP/1.1, from Python 3.12.4 on
         ("WSS://h/a;", ("/a",)),
     ],
-)
+)  # fmt: skip
 def test_other_schemes(url: str, others: tuple[str, ...]) -> None:
     assert other_paths(url) == others
 
@@ -252,16 +215,6 @@ def http_2(url: str) -> str:
     """As Scrapy's handler for HTTP/2 does."""
     parts = urlparse(url)
     return str(parts.path or "/") + ("?" + parts.query if parts.query else "")
-
-
-def aiohttp(url: str) -> str:
-    yarl = sys.modules["yarl"]
-    return str(yarl.URL(url).raw_path_qs)
-
-
-def aiohttp_verbatim(url: str) -> str:
-    yarl = sys.modules["yarl"]
-    return str(yarl.URL(url, encoded=True).raw_path_qs)
 
 
 PIECES = st.sampled_from(
@@ -282,8 +235,12 @@ def test_every_path_that_scrapy_sends_is_known(pieces: str) -> None:
 @given(st.lists(PIECES, max_size=12).map("".join))
 @example("a/%2e%2e;?")
 def test_every_path_that_aiohttp_sends_is_known(pieces: str) -> None:
-    pytest.importorskip("yarl")
-    check("http://h.example/" + pieces, aiohttp, aiohttp_verbatim)
+    yarl = pytest.importorskip("yarl")
+
+    def aiohttp(url: str, *, encoded: bool = False) -> str:
+        return str(yarl.URL(url, encoded=encoded).raw_path_qs)
+
+    check("http://h.example/" + pieces, aiohttp, partial(aiohttp, encoded=True))
 
 
 def check(url: str, *handlers: Callable[[str], str]) -> None:
@@ -296,19 +253,14 @@ def test_the_verdict_names_the_path_that_is_disallowed() -> None:
     robots = RobotsTxt(b"User-agent: *\nDisallow: /private$\nDisallow: /b;")
 
     def verdict_of(url: str) -> Verdict:
-        return robots.verdict(url, "mybot")
+        local = Verdict(False, Reason.LOCAL_RULE, detail="the owner says so")
+        return local if url == "/a" else robots.verdict(url, "mybot")
 
-    rule = Rule(False, "/private$", 2)
     verdict = verdict_as_sent(verdict_of, "http://h/private;")
-    assert verdict == (False, Reason.RULES, rule, "*", "a download handler may send /private")
-    assert str(verdict) == (
-        "line 2, Disallow: /private$, for *, a download handler may send /private"
-    )
+    detail = "a download handler may send /private"
+    assert verdict == (False, Reason.RULES, Rule(False, "/private$", 2), "*", detail)
+    assert str(verdict) == f"line 2, Disallow: /private$, for *, {detail}"
     assert verdict_as_sent(verdict_of, "http://h/private").detail is None
     assert verdict_as_sent(verdict_of, "http://h/b;").detail is None
     assert verdict_as_sent(verdict_of, "http://h/c;").allowed
-    local = Verdict(False, Reason.LOCAL_RULE, detail="the owner says so")
-    assert (
-        verdict_as_sent(lambda url: local if url == "/a" else Verdict(True, Reason.RULES), "/a;")
-        == local
-    )
+    assert verdict_as_sent(verdict_of, "/a;").detail == "the owner says so"

@@ -17,16 +17,14 @@ from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("/a b?c=é ツ \\x1b", "/a b?c=é ツ \\x1b"),
-        ("\x00\t\n\r\x1f\x7f", r"\x00\t\n\r\x1f\x7f"),
+        ("/a b?c=é ツ \\x1b", "/a b?c=é ツ \\x1b"), ("\x00\t\n\r\x1f\x7f", r"\x00\t\n\r\x1f\x7f"),
         ("\x1b[31m\x07", r"\x1b[31m\x07"),  # a color, and BEL
         ("\x1b]0;title\x9c", r"\x1b]0;title\x9c"),  # OSC, and its C1 terminator
         ("\u200e\u200f\u061c\u202a\u202e", r"\u200e\u200f\u061c\u202a\u202e"),  # bidirectional
         ("\u2028\u2029\ufeff\u200b", r"\u2028\u2029\ufeff\u200b"),
         ("\ud800\udfff", r"\ud800\udfff"),
         ("\U000e0041", r"\U000e0041"),  # a tag, which nothing shows
-        ("a" * 201, "a" * 199 + "…"),
-        ("a" * 196 + "\x1b", "a" * 196 + r"\x1b"),
+        ("a" * 201, "a" * 199 + "…"), ("a" * 196 + "\x1b", "a" * 196 + r"\x1b"),
         ("a" * 197 + "\x1b", "a" * 197 + "…"),  # an escape is whole or not there
         ("\x1b" * 500_000, r"\x1b" * 49 + "…"),
     ],
@@ -45,17 +43,12 @@ def test_the_result_is_printable_and_short(text: str, length: int) -> None:
     assert len(cut(text, length)) <= length
 
 
-def test_str_of_rules_and_verdicts() -> None:
+def test_str_of_verdicts() -> None:
     robots = RobotsTxt.parse(b"User-agent: mybot\nAllow: /private/a\nDisallow: /private")
-    assert str(robots.verdict("/private", "mybot")) == "line 3, Disallow: /private, for mybot"
     assert str(robots.verdict("/private/a", "mybot")) == "line 2, Allow: /private/a, for mybot"
-    assert str(robots.verdict("/private", "mybot").rule) == "line 3, Disallow: /private"
     assert str(robots.verdict("/a", "mybot")) == "no rule matches"
-    assert str(Verdict(False, Reason.UNREACHABLE)) == "unreachable"
-    rule = Rule(False, "/\x1b[2J", 1)
-    assert str(Verdict(False, Reason.RULES, rule, "a\x07")) == (
-        r"line 1, Disallow: /\x1b[2J, for a\x07"
-    )
+    verdict = Verdict(False, Reason.RULES, Rule(False, "/\x1b[2J", 1), "a\x07")
+    assert str(verdict) == r"line 1, Disallow: /\x1b[2J, for a\x07"
 
 
 def test_a_verdict_with_a_long_pattern_is_small() -> None:

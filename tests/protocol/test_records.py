@@ -154,6 +154,7 @@ def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
     assert RobotsTxt.parse(OUTSIDE.encode(), strict=True).sitemaps[0] == robots.sitemaps[0]
+    assert RobotsTxt.parse(b"License: /a.xml").licenses("a") == ("/a.xml",)
 
 
 def test_a_file_without_records() -> None:
@@ -166,39 +167,6 @@ def test_a_file_without_records() -> None:
     assert not robots.has_usage
     assert RobotsTxt.parse(b"User-agent: a\nContent-Usage:").has_usage
     assert robots.content_signals("/", "a") == robots.content_usage("/", "a") == {}
-
-
-USAGE = b"""
-Content-Usage: bots=n
-User-agent: *
-Allow: /
-Disallow: /private
-Content-Usage: train-ai=n, search=y
-Content-Usage: /open train-ai=y
-Content-Usage: /open search=n
-Content-Usage: /open train-ai=n
-Content-Usage: /open/*.txt
-Content-Usage: /bad train-ai=
-Content-Usage: /x?u=/a search=y
-User-agent: none
-Disallow:
-"""
-
-
-@pytest.mark.parametrize(
-    ("url", "agent", "stated"),
-    [
-        ("/", "a", {"train-ai": False, "search": True}),
-        ("/private", "a", {}),
-        ("/open", "a", {"train-ai": False, "search": False}),
-        ("/open/a.txt", "a", {}),
-        ("/bad", "a", {}),
-        ("/x?u=%2Fa", "a", {"search": True}),
-        ("/", "none", {}),
-    ],
-)
-def test_content_usage_of_the_longest_path(url: str, agent: str, stated: dict[str, bool]) -> None:
-    assert RobotsTxt.parse(USAGE).content_usage(url, agent) == stated
 
 
 @pytest.mark.parametrize("name", ["crawl delay", "CrawlDelay", "Crawl Delay "])
@@ -272,10 +240,6 @@ def test_rsl_the_licenses_of_a_group_replace_those_above_all_groups(
     assert robots.licenses(agent) == licenses
 
 
-def test_relative_licenses_are_not_resolved_without_a_url() -> None:
-    assert RobotsTxt.parse(b"License: /a.xml").licenses("a") == ("/a.xml",)
-
-
 HOUR = 3600
 
 
@@ -285,31 +249,24 @@ def pacing_of(*lines: str) -> Pacing | None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "hour", "seconds"),
+    ("lines", "hour", "between", "until"),
     [
-        (["Crawl-delay: 2"], 0, 2),
-        (["Request-rate: 1/10"], 0, 10),
-        (["Crawl-delay: 2", "Request-rate: 1/10"], 0, 10),  # the slower holds
-        (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 7, 10),
-        (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 9, 3),
-        (["Request-rate: 1/10 0600-0845"], 9, 0),
-        (["Visit-time: 0600-0845"], 0, 0),
+        (["Crawl-delay: 2"], 0, 2, 0), (["Request-rate: 1/10"], 0, 10, 0),
+        (["Crawl-delay: 2", "Request-rate: 1/10"], 0, 10, 0),  # the slower holds
+        (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 7, 10, 0),
+        (["Request-rate: 1/10 0600-0845", "Request-rate: 1/3"], 9, 3, 0),
+        (["Request-rate: 1/10 0600-0845"], 9, 0, 0),
+        (["Visit-time: 0600-0845"], 5, 0, HOUR), (["Visit-time: 0600-0845"], 7, 0, 0),
+        (["Visit-time: 0600-0845"], 9, 0, 21 * HOUR), (["Visit-time: 2200-0200"], 1, 0, 0),
     ],
-)
-def test_the_seconds_between_two_requests(lines: list[str], hour: int, seconds: float) -> None:
+)  # fmt: skip
+def test_the_seconds_between_two_requests_and_until_the_visit_time(
+    lines: list[str], hour: int, between: float, until: float
+) -> None:
     pacing = pacing_of(*lines)
     assert pacing is not None
-    assert pacing.seconds_between(hour * HOUR) == seconds
-
-
-@pytest.mark.parametrize(
-    ("hours", "hour", "seconds"),
-    [("0600-0845", 5, HOUR), ("0600-0845", 7, 0), ("0600-0845", 9, 21 * HOUR), ("2200-0200", 1, 0)],
-)
-def test_the_seconds_until_the_visit_time(hours: str, hour: int, seconds: float) -> None:
-    pacing = pacing_of(f"Visit-time: {hours}")
-    assert pacing is not None
-    assert pacing.seconds_until_visit_time(hour * HOUR) == seconds
+    assert pacing.seconds_between(hour * HOUR) == between
+    assert pacing.seconds_until_visit_time(hour * HOUR) == until
 
 
 def test_a_group_that_states_no_pace_has_none() -> None:
@@ -346,16 +303,12 @@ def test_at_each_minute_the_slowest_rate_of_its_windows_holds(
     [
         (["Crawl-delay: 0"], ""),
         (["Crawl-delay: 2.50"], "Crawl-delay: 2.5"),
-        (
-            ["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
-            "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC",
-        ),
-        (
-            [f"Request-rate: 1/{seconds}" for seconds in range(1, 100)],
-            "Request-rate: 1/1s, Request-rate: 1/2s, Request-rate: 1/3s, and 96 more",
-        ),
+        (["Request-rate: 1/10 2200-0045", "Visit-time: 0600-2400"],
+         "Request-rate: 1/10s from 22:00 to 00:45 UTC, Visit-time: 06:00 to 24:00 UTC"),
+        ([f"Request-rate: 1/{seconds}" for seconds in range(1, 100)],
+         "Request-rate: 1/1s, Request-rate: 1/2s, Request-rate: 1/3s, and 96 more"),
     ],
-)
+)  # fmt: skip
 def test_the_pace_as_text(lines: list[str], words: str) -> None:
     body = "\n".join(["User-agent: a", *lines])
     assert describe(RobotsTxt.parse(body.encode()), ("a",)) == words
@@ -377,6 +330,7 @@ TWO_SCRIPTS = "Clean-param: s /forum/index.php\nClean-param: s /forum/showthread
 @pytest.mark.parametrize(
     ("records", "url", "expected"),
     [
+        # Yandex' examples
         (BOOK, "/some_dir/get_book.pl?ref=site_1&book_id=123", "/some_dir/get_book.pl?book_id=123"),
         (BOOK, "/other/get_book.pl?ref=site_1", "/other/get_book.pl?ref=site_1"),
         ("User-agent: Yandex\nClean-param: utm", "/any/page?utm=1", "/any/page"),  # no path
@@ -392,16 +346,7 @@ TWO_SCRIPTS = "Clean-param: s /forum/index.php\nClean-param: s /forum/showthread
          "/forum/a/b.php?page=2"),
         ("Clean-param: someTrash&otherTrash", "/?otherTrash=1&q=a&someTrash", "/?q=a"),
         ("Clean-param: someTrash", "/?sometrash=1", "/?sometrash=1"),  # case-sensitive
-    ],
-)  # fmt: skip
-def test_yandex_examples(records: str, url: str, expected: str) -> None:
-    assert canonicalize(records, SITE + url) == SITE + expected
-    assert canonicalize(records, url) == expected
-
-
-@pytest.mark.parametrize(
-    ("records", "url", "expected"),
-    [
+        # Other cases
         ("Clean-param: a", "/x?b=2&a=1&c=3&a=4&b=1#part?a=1", "/x?b=2&c=3&b=1#part?a=1"),
         ("Clean-param: a", "/x?a", "/x"),
         ("Clean-param: a", "/x#?a=1", "/x#?a=1"),  # no query
@@ -419,15 +364,10 @@ def test_yandex_examples(records: str, url: str, expected: str) -> None:
         ("User-agent: other\nClean-param: a\nUser-agent: *\nDisallow:", "/x?a", "/x"),  # for all
         ("", "/x?a=1", "/x?a=1"),
     ],
-)
-def test_what_is_removed(records: str, url: str, expected: str) -> None:
+)  # fmt: skip
+def test_yandex_what_is_removed(records: str, url: str, expected: str) -> None:
     assert canonicalize(records, SITE + url) == SITE + expected
-
-
-def test_a_url_that_is_none_is_refused_with_and_without_records() -> None:
-    for records in ("", "Clean-param: a"):
-        with pytest.raises(ValueError, match="is neither an absolute URL"):
-            canonicalize(records, "mybot?a=1")
+    assert canonicalize(records, url) == expected
 
 
 def test_names_beyond_the_limit_are_not_read() -> None:

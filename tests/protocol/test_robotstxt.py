@@ -8,7 +8,19 @@ import pytest
 
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
 
-from .answers import SITE, allowed
+SITE = "https://example.com"
+
+
+def allowed(
+    robots_txt: str | bytes, url: str, agent: str = "foobot", *, strict: bool = False
+) -> bool:
+    """Return the answer, which is the same with an index and without one."""
+    body = robots_txt if isinstance(robots_txt, bytes) else robots_txt.encode()
+    robots = RobotsTxt.parse(body, strict=strict)
+    answers = {robots.allowed(url, agent) for _ in range(3)}
+    assert len(answers) == 1
+    return answers.pop()
+
 
 # RFC 9309 §2.2.1, figure 2: two groups for one token are one group.
 FIGURE_2 = """
@@ -31,21 +43,19 @@ disallow: /example/nope
 """
 
 
-@pytest.mark.parametrize("path", ["/foo", "/bar", "/baz"])
-def test_rfc_figure_2_groups_for_the_same_token_are_merged(path: str) -> None:
-    assert not allowed(FIGURE_2, SITE + path, "examplebot")
+def test_rfc_figure_2_groups_for_the_same_token_are_merged() -> None:
+    for path in ("/foo", "/bar", "/baz"):
+        assert not allowed(FIGURE_2, SITE + path, "examplebot")
 
 
 @pytest.mark.parametrize(
     ("agent", "path", "expected"),
     [
-        ("examplebot", "/example/nope", True),
-        ("examplebot", "/anything", True),
-        ("bazbot", "/example/nope", False),
-        ("bazbot", "/example", True),
+        ("examplebot", "/example/nope", True), ("examplebot", "/anything", True),
+        ("bazbot", "/example/nope", False), ("bazbot", "/example", True),
         ("otherbot", "/example", False),
     ],
-)
+)  # fmt: skip
 def test_rfc_figure_3_only_one_group_is_used(agent: str, path: str, expected: bool) -> None:
     assert allowed(FIGURE_3, SITE + path, agent) is expected
 
@@ -56,13 +66,11 @@ def test_rfc_figure_3_only_one_group_is_used(agent: str, path: str, expected: bo
         ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
         ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
         ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"),
-        ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
-        ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
-        ("/foo/bar/%e3%83%84", "/foo/bar/ツ"),
-        ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
+        ("/foo/bar/ツ", "/foo/bar/%E3%83%84"), ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
+        ("/foo/bar/%e3%83%84", "/foo/bar/ツ"), ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
         ("/foo/bar/baz", "/foo/bar/%62%61%7A"),
     ],
-)
+)  # fmt: skip
 def test_rfc_figure_4_encoded_and_decoded_forms_match(pattern: str, path: str) -> None:
     assert not allowed(f"User-agent: *\nDisallow: {pattern}", SITE + path)
     assert allowed(f"User-agent: *\nDisallow: {pattern}", SITE + path[:-1])
@@ -88,14 +96,11 @@ def test_rfc_figure_5_special_characters(rules: str, path: str, expected: bool) 
         ("/path/file-with-a-%2A.html", "/path/file-with-a-*.html", True),
         ("/path/file-with-a-%2A.html", "/path/file-with-a-%2A.html", True),
         ("/path/file-with-a-%2A.html", "/path/file-with-a-thing.html", False),
-        ("/path/foo-%24", "/path/foo-$", True),
-        ("/path/foo-%24", "/path/foo-%24", True),
-        ("/path/foo-%24", "/path/foo-", False),
-        ("/path/foo-$", "/path/foo-", True),
-        ("/path/foo-$", "/path/foo-$", False),
-        ("/path/$foo", "/path/$foo", True),
+        ("/path/foo-%24", "/path/foo-$", True), ("/path/foo-%24", "/path/foo-%24", True),
+        ("/path/foo-%24", "/path/foo-", False), ("/path/foo-$", "/path/foo-", True),
+        ("/path/foo-$", "/path/foo-$", False), ("/path/$foo", "/path/$foo", True),
     ],
-)
+)  # fmt: skip
 def test_rfc_figure_6_the_characters_themselves(pattern: str, path: str, matches: bool) -> None:
     assert allowed(f"User-agent: *\nDisallow: {pattern}", SITE + path) is not matches
 
@@ -124,18 +129,13 @@ User-Agent: quxbot
 @pytest.mark.parametrize(
     ("agent", "path", "expected"),
     [
-        ("anybot", "/image.gif", False),
-        ("anybot", "/image.gif?x", True),
-        ("anybot", "/example/a", False),
-        ("anybot", "/", True),
-        ("foobot", "/", False),
-        ("foobot", "/example/page.html", True),
-        ("foobot", "/example/other.gif", False),
-        ("barbot", "/example/page.html", False),
-        ("barbot", "/image.gif", True),
+        ("anybot", "/image.gif", False), ("anybot", "/image.gif?x", True),
+        ("anybot", "/example/a", False), ("anybot", "/", True), ("foobot", "/", False),
+        ("foobot", "/example/page.html", True), ("foobot", "/example/other.gif", False),
+        ("barbot", "/example/page.html", False), ("barbot", "/image.gif", True),
         ("quxbot", "/example/", True),
     ],
-)
+)  # fmt: skip
 def test_rfc_section_5_1(agent: str, path: str, expected: bool, strict: bool) -> None:
     assert allowed(SECTION_5_1, SITE + path, agent, strict=strict) is expected
 
@@ -164,13 +164,11 @@ disallow: /googlebot
 @pytest.mark.parametrize(
     ("tokens", "group"),
     [
-        (["googlebot-news", "googlebot"], "/news"),
-        (["googlebot"], "/googlebot"),
-        (["googlebot-image", "googlebot"], "/googlebot"),
-        (["otherbot"], "/everyone"),
+        (["googlebot-news", "googlebot"], "/news"), (["googlebot"], "/googlebot"),
+        (["googlebot-image", "googlebot"], "/googlebot"), (["otherbot"], "/everyone"),
         (["storebot-google"], "/everyone"),
     ],
-)
+)  # fmt: skip
 def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
     robots = RobotsTxt.parse(GOOGLE_GROUPS.encode())
     answers = {path: robots.allowed(path, tokens) for path in ("/news", "/everyone", "/googlebot")}
@@ -180,16 +178,12 @@ def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [
-        ("/index.html", "/", True),
-        ("/index.htm", "/", True),
-        ("/a/index.htmx", "/a/", True),
-        ("/a/index.html", "/a/", True),
-        ("/a/index.html", "/a/b", False),
-        ("/a/index.html", "/a", False),
-        ("/a/xindex.html", "/a/", False),
+        ("/index.html", "/", True), ("/index.htm", "/", True), ("/a/index.htmx", "/a/", True),
+        ("/a/index.html", "/a/", True), ("/a/index.html", "/a/b", False),
+        ("/a/index.html", "/a", False), ("/a/xindex.html", "/a/", False),
         ("/index.html/a", "/", False),
     ],
-)
+)  # fmt: skip
 def test_google_index_pages_stand_for_their_directory(
     pattern: str, path: str, expected: bool
 ) -> None:
@@ -206,18 +200,15 @@ def test_an_index_page_has_the_length_of_its_directory_pattern() -> None:
 @pytest.mark.parametrize(
     ("rules", "path", "line"),
     [
-        ("disallow: /a\ndisallow: /ab", "/ab", 3),
-        ("disallow: /ab\ndisallow: /a*", "/ab", 2),
+        ("disallow: /a\ndisallow: /ab", "/ab", 3), ("disallow: /ab\ndisallow: /a*", "/ab", 2),
         ("disallow: /a\nallow: /a", "/a", 3),
         ("disallow: /a b\nallow: /a%20", "/a%20b", 3),  # 4 octets and 5
         ("disallow: /a%20b\nallow: /a b", "/a%20b", 3),  # one rule, and allow wins
         ("disallow: /a%20b\nallow: /a b\ndisallow: /a%20*", "/a%20b", 3),  # with length 6
-        ("disallow: /a b\ndisallow: /a%20b", "/a%20b", 3),
-        ("disallow: /a \ndisallow: /a", "/a", 2),
-        ("disallow: /é\ndisallow: /%C3%A9*", "/é", 3),
-        ("disallow: /%61b\nallow: /a", "/ab", 2),
+        ("disallow: /a b\ndisallow: /a%20b", "/a%20b", 3), ("disallow: /a \ndisallow: /a", "/a", 2),
+        ("disallow: /é\ndisallow: /%C3%A9*", "/é", 3), ("disallow: /%61b\nallow: /a", "/ab", 2),
     ],
-)
+)  # fmt: skip
 def test_the_line_that_decides(rules: str, path: str, line: int) -> None:
     robots = RobotsTxt.parse(f"user-agent: *\n{rules}".encode())
     for _ in range(3):
@@ -226,15 +217,18 @@ def test_the_line_that_decides(rules: str, path: str, line: int) -> None:
         assert verdict.rule.line == line
 
 
-def test_a_verdict_has_reason_rule_and_agent() -> None:
+def test_a_verdict_is_small_and_has_reason_rule_and_agent() -> None:
     body = "# one\r\n\r\nUser-agent: FooBot\rDisallow: /caf\u00e9 #x\r\n".encode()
-    robots = RobotsTxt.parse(body)
-    rule = Rule(False, "/café", 4)
-    verdict = robots.verdict(SITE + "/caf%C3%A9", "FooBot/1.0 (+http://x)")
-    assert verdict == Verdict(False, Reason.RULES, rule, "foobot")
-    assert pickle.loads(pickle.dumps(verdict)) == verdict
-    assert len(pickle.dumps(verdict)) < 300
+    verdict = RobotsTxt.parse(body).verdict(SITE + "/caf%C3%A9", "FooBot/1.0 (+http://x)")
+    assert verdict == Verdict(False, Reason.RULES, Rule(False, "/café", 4), "foobot")
     assert str(verdict.reason) == "rules"
+    assert {verdict: 1}[pickle.loads(pickle.dumps(verdict))] == 1
+    assert len(pickle.dumps(verdict)) < 300
+    with pytest.raises(AttributeError):
+        verdict.allowed = True  # type: ignore[misc]
+
+
+MANY = "".join(f"\ndisallow: /{number}" for number in range(200))
 
 
 @pytest.mark.parametrize(
@@ -242,13 +236,19 @@ def test_a_verdict_has_reason_rule_and_agent() -> None:
     [
         ("", "/", Verdict(True, Reason.NO_RULES)),
         ("user-agent: other\ndisallow: /", "/", Verdict(True, Reason.NO_RULES)),
+        ("user-agent: *", "/", Verdict(True, Reason.NO_RULES, None, "*")),
         ("user-agent: *\ndisallow:", "/", Verdict(True, Reason.NO_RULES, None, "*")),
         ("user-agent: *\ndisallow: /a", "/", Verdict(True, Reason.RULES, None, "*")),
         ("user-agent: *\ndisallow: a", "/", Verdict(True, Reason.RULES, None, "*")),
         ("user-agent: *\ndisallow: /", "/robots.txt", Verdict(True, Reason.NO_RULES)),
+        ("user-agent: *" + MANY, "/a", Verdict(True, Reason.RULES, None, "*")),
+        ("user-agent: *" + MANY, "/150",
+         Verdict(False, Reason.RULES, Rule(False, "/150", 152), "*")),
+        ("user-agent: *" + MANY.replace("/", "/*"), "/7",
+         Verdict(False, Reason.RULES, Rule(False, "/*7", 9), "*")),
     ],
-)
-def test_reasons_of_a_verdict_without_a_rule(robots_txt: str, path: str, expected: Verdict) -> None:
+)  # fmt: skip
+def test_reasons_of_a_verdict(robots_txt: str, path: str, expected: Verdict) -> None:
     robots = RobotsTxt.parse(robots_txt.encode())
     assert [robots.verdict(path, "foobot") for _ in range(3)] == [expected] * 3
 
@@ -270,13 +270,6 @@ def test_the_number_of_kept_user_agents_is_bounded() -> None:
     assert len(robots._indexed) <= 64
 
 
-@pytest.mark.parametrize("agent", [None, 1, {"a": 1}, ["a", 1], ("a", None)])
-def test_a_user_agent_of_another_type_is_refused(agent: object) -> None:
-    robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /a")
-    with pytest.raises(TypeError, match="a user agent must be str"):
-        robots.allowed("/", agent)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -295,9 +288,7 @@ def test_the_text_is_what_was_read_unless_it_was_cut(body: bytes, text: bytes | 
 @pytest.mark.parametrize(
     "robots",
     [
-        RobotsTxt(
-            b"User-agent: *\nDisallow: /a\n", strict=True, url="https://a.example/robots.txt"
-        ),
+        RobotsTxt(b"User-agent: *\nDisallow: /a", strict=True, url="https://a.example/robots.txt"),
         RobotsTxt.from_response(404),
         RobotsTxt.from_response(503),
     ],

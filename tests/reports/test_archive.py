@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 import threading
 import tracemalloc
@@ -20,13 +21,7 @@ from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import background_file
-from scrapy_rep.reports.archive import (
-    Archive,
-    ArchivedRobotsTxt,
-    exchange_records,
-    read,
-    warcinfo,
-)
+from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_records, read, warcinfo
 from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
@@ -194,7 +189,7 @@ async def test_what_cannot_be_written_is_counted(
     ("name", "value", "agent"),
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
-async def test_the_settings_of_a_crawl_without_passwords(
+async def test_the_first_record_describes_the_crawl_without_passwords(
     tmp_path: Path, name: str, value: object, agent: str
 ) -> None:
     path = tmp_path / "a.warc.gz"
@@ -202,9 +197,14 @@ async def test_the_settings_of_a_crawl_without_passwords(
     archive.start()
     await archive.close()
     [info] = records_of(path.read_bytes())
-    assert f"http-header-user-agent: {agent}\r\n".encode() in info.block
+    fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
+    assert fields["software"].startswith("scrapy-rep")
+    assert (fields["isPartOf"], fields["http-header-user-agent"]) == ("visitor", agent)
+    values = json.loads(fields["x-scrapy-rep-settings"])
+    assert values["REP_STORE"] == "redis://me:***@127.0.0.1/"
+    assert "REP_TDMREP" not in values
     assert b"Zk9" not in info.block
-    assert b"redis://me:***@127.0.0.1/" in info.block
+    assert info.headers["WARC-Filename"] == "a.warc.gz"
 
 
 # Reading
@@ -291,9 +291,7 @@ def chunked(*pieces: bytes) -> bytes:
 )  # fmt: skip
 def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes | None) -> None:
     found, problems = found_in(
-        path,
-        record("response", block),
-        record("response", block, WARC_Truncated="disconnect"),
+        path, record("response", block), record("response", block, WARC_Truncated="disconnect")
     )
     cut_off = body if len(body or b"") > SIZE_LIMIT else None  # what is cut off is no file
     assert [each.body for each in found] == [body, cut_off]

@@ -31,9 +31,7 @@ def test_the_parameters_of_a_path(tmp_path: Path) -> None:
         tmp_path / f"eu/north/007/{name}.run.events.gz",
     ]
     assert list((tmp_path / "eu/north/007").iterdir()) == []
-
-
-def test_several_files_have_one_log(tmp_path: Path) -> None:
+    # Several reports have one log.
     found = files_of(f"{tmp_path}/a.json", f"{tmp_path}/b/c.JSON")
     assert found == [tmp_path / "a.json", tmp_path / "b/c.JSON", tmp_path / "a.run.events.gz"]
 

@@ -43,20 +43,12 @@ def _text(element: Any) -> str:
     return " ".join(" ".join(element.itertext()).split())
 
 
-def row(report: Report, origin: str) -> list[str]:
-    """Return the cells of an origin."""
+def row_of(report: Report, origin: str) -> tuple[list[str], str]:
+    """Return the cells of an origin, and its details."""
     page = tree_of(report_page(report))
-    (found,) = page.xpath(
-        "//table[@class='origins']/tbody/tr[1][th/code[text()=$origin]]", origin=origin
-    )
-    return [_text(cell) for cell in found]
-
-
-def details(report: Report, origin: str) -> str:
-    """Return the details of an origin."""
-    page = tree_of(report_page(report))
-    (found,) = page.xpath("//tbody[tr/th/code[text()=$origin]]//details", origin=origin)
-    return _text(found)
+    (body,) = page.xpath("//table[@class='origins']/tbody[tr/th/code[text()=$a]]", a=origin)
+    (details,) = body.xpath(".//details")
+    return [_text(cell) for cell in body.xpath("tr[1]/*")], _text(details)
 
 
 def cards(report: Report) -> dict[str, list[str]]:
@@ -109,14 +101,14 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     ]
     assert answers[PACE][0] == "No, 2 gaps too short"
     assert "news.example: 2 of 26, smallest 0.4 s, asked 2 s." in answers[PACE]
-    text = details(report, "https://shop.example")
-    assert "States of the robots.txt" in text
-    assert "No robots.txt (404)" in text
+    cells, details = row_of(report, "https://shop.example")
+    assert cells[1].endswith("Disallowed request")
+    assert "States of the robots.txt" in details
+    assert "No robots.txt (404)" in details
     text = text_of(report)
     assert "1 run did not end: the process was killed or still runs." in text
     assert "The file of run 2 is damaged: line 7 cannot be read." in text
     assert "120 requests to origins that are not listed: there are too many." in text
-    assert row(report, "https://shop.example")[1].endswith("Disallowed request")
 
 
 @pytest.mark.parametrize("report", [report_samples.report(), report_samples.troubled()])
@@ -185,18 +177,18 @@ def test_what_is_missing_is_said() -> None:
 def test_the_states_in_their_order() -> None:
     """Amber is for those between the first and the last."""
     report = report_samples.empty()
-    names = [
-        "rules", "empty", "not-robots-txt", "challenge", "unavailable", "refused", "redirect-loop",
-        "disallowed", "unreachable", "unknown",
-    ]  # fmt: skip
-    report.origins = [OriginReport(f"https://{name}", name, name) for name in reversed(names)]
+    expected = {
+        "rules": "Rules good", "empty": "Empty warn", "not-robots-txt": "Not a robots.txt warn",
+        "challenge": "Challenge warn", "unavailable": "No robots.txt (404) warn",
+        "refused": "Refused (401, 403) warn", "redirect-loop": "Redirect loop warn",
+        "disallowed": "All disallowed warn", "unreachable": "Unreachable bad",
+        "unknown": "Not fetched plain",
+    }  # fmt: skip
+    report.origins = [OriginReport(f"https://{name}", name, name) for name in reversed(expected)]
     page = tree_of(report_page(report))
     rows = page.xpath("//table[@class='bars']/tbody/tr")
-    assert [(_text(row[0]), *row.xpath(".//rect/@class")) for row in rows] == [
-        ("Rules", "good"), ("Empty", "warn"), ("Not a robots.txt", "warn"), ("Challenge", "warn"),
-        ("No robots.txt (404)", "warn"), ("Refused (401, 403)", "warn"), ("Redirect loop", "warn"),
-        ("All disallowed", "warn"), ("Unreachable", "bad"), ("Not fetched", "plain"),
-    ]  # fmt: skip
+    found = [f"{_text(row[0])} {' '.join(row.xpath('.//rect/@class'))}" for row in rows]
+    assert found == list(expected.values())
     assert {rect.get("width") for rect in page.xpath("//td[@class='bar']//rect")} == {"10.00"}
     assert page.xpath("//td[@class='axis']//span/text()") == ["0", "50 %", "100 %"]
     del report.origins[2:]  # fewer than three are a sentence
@@ -217,10 +209,10 @@ def test_the_title_says_source_and_date() -> None:
 
 def test_a_row_and_its_details() -> None:
     report = report_samples.report()
-    assert row(report, "https://news.example") == [
+    cells, text = row_of(report, "https://news.example")
+    assert cells == [
         "https://news.example", "Rules 200", "2026-11-22 08:30:01 UTC", "216 B", "22", "3", "22",
     ]  # fmt: skip
-    text = details(report, "https://news.example")
     for part in (
         "robots.txt https://news.example/robots.txt",
         "Result Rules, status 200",
@@ -247,27 +239,22 @@ def test_an_origin_of_which_little_is_known() -> None:
         OriginReport("https://a.example", "a.example"),
         OriginReport("https://b.example", "b.example", state="unreachable", versions=[fetched]),
     ]
-    assert row(report, "https://a.example")[1:4] == ["Not fetched", *["\N{EN DASH}"] * 2]
-    assert "Its robots.txt was not fetched." in details(report, "https://a.example")
-    assert row(report, "https://b.example")[1:4] == [
-        "Unreachable 503 (last good copy)", "2026-11-22 08:30:00 UTC", "9 B",
-    ]  # fmt: skip
-    assert "The report does not have the text of this file." in details(report, "https://b.example")
+    cells, details = row_of(report, "https://a.example")
+    assert cells[1:4] == ["Not fetched", *["\N{EN DASH}"] * 2]
+    assert "Its robots.txt was not fetched." in details
+    cells, details = row_of(report, "https://b.example")
+    assert cells[1:4] == ["Unreachable 503 (last good copy)", "2026-11-22 08:30:00 UTC", "9 B"]
+    assert "The report does not have the text of this file." in details
 
 
 def one_file(text: str, *lines: int) -> Report:
     """Return a report of one origin, whose file decided by some lines."""
-    origin = OriginReport(
-        "https://a.example",
-        "a.example",
-        versions=[version("rules", 200, "a", len(text))],
-        deciding=[
-            Deciding("rules", False, "a", "*", records.RuleText(False, "/", line), dropped=1)
-            for line in lines
-        ],
-    )
+    rules = [records.RuleText(False, "/", line) for line in lines]
+    deciding = [Deciding("rules", False, "a", "*", rule, dropped=1) for rule in rules]
+    versions = [version("rules", 200, "a", len(text))]
     report = report_samples.empty()
-    report.origins, report.files = [origin], {"a": records.RobotsFile(len(text), text)}
+    report.origins = [OriginReport("https://a", "a", versions=versions, deciding=deciding)]
+    report.files = {"a": records.RobotsFile(len(text), text)}
     return report
 
 
@@ -275,14 +262,9 @@ def test_of_a_long_file_the_first_lines_are_shown() -> None:
     report = one_file("".join(f"Disallow: /{number}\n" for number in range(1, 1001)), 3, 100, 999)
     lines = tree_of(report_page(report)).xpath("//ol[@class='file']/li")
     assert len(lines) == 300
-    assert {_text(line) for line in lines if line.find("mark") is not None} == {
-        "Disallow: /3 1 dropped",
-        "Disallow: /100 1 dropped",
-    }
+    marked = [_text(line) for line in lines if line.find("mark") is not None]
+    assert marked == ["Disallow: /3 1 dropped", "Disallow: /100 1 dropped"]
     assert "700 lines of 1,000 not shown." in text_of(report)
-
-
-def test_an_empty_file_and_rules_that_are_left_out() -> None:
     report = one_file("", 1)
     report.origins[0].deciding_left_out = 4
     text = text_of(report)
@@ -298,26 +280,18 @@ def test_what_does_not_fit_is_left_out_and_stated(monkeypatch: pytest.MonkeyPatc
     assert set(names[:2]) == {"https://shop.example", "https://news.example"}
     with_details = len(page.xpath("//table[@class='origins']//details"))
     assert 2 <= with_details < 20
-    text = text_of(report)
-    assert f"The details of {30 - with_details} origins: not on this page" in text
+    omitted = f"The details of {30 - with_details} origins: not on this page"
+    assert omitted in text_of(report)
 
 
 def test_all_reasons_have_a_text() -> None:
     assert set(REASONS) == {*Reason, records.EXEMPT, records.UNCHECKED}
 
 
-def test_each_link_leads_to_a_part_of_the_page() -> None:
-    page = tree_of(report_page(report_samples.report()))
-    links = page.xpath("//a/@href")
-    parts = set(page.xpath("//@id"))
-    assert [link for link in links if link.startswith("#") and link[1:] not in parts] == []
-    assert [link for link in links if not link.startswith("#")] == [
-        "https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"
-    ]
-
-
-def test_each_table_has_headers_and_each_chart_a_text() -> None:
+def test_links_tables_charts_and_headings_are_sound() -> None:
     page = tree_of(report_page(report_samples.troubled()))
+    parts = {f"#{part}" for part in page.xpath("//@id")}
+    assert {link for link in page.xpath("//a/@href") if link not in parts} == pages.LINKS
     assert page.xpath("//th[not(@scope)]") == []
     assert page.xpath("//table[not(.//th)]") == []
     assert page.xpath("//svg[not(@aria-hidden='true') and not(title/text())]") == []

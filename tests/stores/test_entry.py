@@ -178,7 +178,6 @@ def is_valid(entry: Entry) -> bool:
         and (entry.status is None or 100 <= entry.status <= 999)
         and entry.failures >= 0
         and len((info.etag or "").encode("latin-1")) <= 256
-        and origin.summary().encode() != b""
         and decode(encode(entry)).result is entry.result
     )
 

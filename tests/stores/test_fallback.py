@@ -73,9 +73,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
-async def test_an_entry_without_a_claim_does_not_replace_a_newer_one(
-    clock: Clock, is_newer: bool
-) -> None:
+async def test_an_entry_without_a_claim_replaces_no_newer_one(clock: Clock, is_newer: bool) -> None:
     """The file was claimed while the store had failed, and is put when the store works again."""
     failing = FailingStore()
     other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import pytest
 from redis import exceptions
@@ -22,8 +23,25 @@ ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"
 
 
-async def test_every_key_expires(redis_server: RedisServer) -> None:
+KEY = "rep:6:{https://a.example}"
+CLAIM, FENCE, A_HOST = f"{KEY}:claim", f"{KEY}:fence", "rep:6:host:{a.example}"
+
+
+@pytest.fixture
+def client(redis_server: RedisServer) -> Iterator[Any]:
+    with redis_server.client as client:
+        yield client
+
+
+@pytest.fixture
+def store(redis_server: RedisServer) -> Iterator[RedisStore]:
     store = RedisStore(redis_server.url, ttl=86_400)
+    yield store
+    store._threads.shutdown()
+    store.disconnect()
+
+
+async def test_every_key_expires(store: RedisStore, client: Any) -> None:
     await store.put(ORIGIN, ENTRY)
     await store.claim(ORIGIN, 30)
     await store.reserve_host("a.example", 20)
@@ -31,24 +49,19 @@ async def test_every_key_expires(redis_server: RedisServer) -> None:
     await store.release_host("b.example", 10)
     await store.reserve_host("c.example", 1000)
     await store.release_host("c.example", 0)
-    with redis_server.client as client:
-        lives = {key.decode(): client.ttl(key) for key in client.keys("*")}
-    assert lives == {
-        "rep:6:{https://a.example}": pytest.approx(86_400, abs=2),
-        "rep:6:{https://a.example}:claim": pytest.approx(30, abs=2),
-        "rep:6:{https://a.example}:fence": pytest.approx(86_400, abs=2),
-        "rep:6:host:{a.example}": pytest.approx(20, abs=2),
+    assert {key.decode(): client.ttl(key) for key in client.keys("*")} == {
+        KEY: pytest.approx(86_400, abs=2),
+        CLAIM: pytest.approx(30, abs=2),
+        FENCE: pytest.approx(86_400, abs=2),
+        A_HOST: pytest.approx(20, abs=2),
         "rep:6:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
-    with redis_server.client as client:
-        assert not client.exists("rep:6:{https://a.example}:claim")
+    assert not client.exists(CLAIM)
     claim = await store.claim(ORIGIN, 30)
     await store.put(ORIGIN, ENTRY, claim.fence)
-    with redis_server.client as client:
-        assert not client.exists("rep:6:{https://a.example}:fence")
-        assert client.ttl("rep:6:{https://a.example}") == pytest.approx(86_400, abs=2)
-    await store.close()
+    assert not client.exists(FENCE)
+    assert client.ttl(KEY) == pytest.approx(86_400, abs=2)
 
 
 async def test_an_entry_expires(redis_server: RedisServer) -> None:
@@ -60,47 +73,38 @@ async def test_an_entry_expires(redis_server: RedisServer) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize("kind", ["octets", "too many", "another type"])
-async def test_an_invalid_entry_counts_as_missing(redis_server: RedisServer, kind: str) -> None:
-    store = RedisStore(redis_server.url, ttl=60)
-    with redis_server.client as client:
-        if kind == "another type":
-            client.lpush("rep:6:{https://a.example}", b"something")
-        else:
-            octets = b"something" if kind == "octets" else encode(ENTRY) + bytes(OCTETS_LIMIT)
-            client.set("rep:6:{https://a.example}", octets)
+@pytest.mark.parametrize(
+    "value",
+    [b"something", encode(ENTRY) + bytes(OCTETS_LIMIT), None],
+    ids=["octets", "too many", "another type"],
+)
+async def test_an_invalid_entry_counts_as_missing(
+    store: RedisStore, client: Any, value: bytes | None
+) -> None:
+    client.lpush(KEY, b"something") if value is None else client.set(KEY, value)
     assert await store.get(ORIGIN) is None
     assert (await store.claim(ORIGIN, 1))[:2] == (True, None)
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
-    await store.close()
 
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("theirs", None), ("theirs", 86_400), ("list", None)],
+    [("theirs", None), ("theirs", 86_400), (None, None)],
     ids=["no expiry", "a late expiry", "another type"],
 )
 async def test_a_lease_that_does_not_expire_in_time_is_ignored(
-    redis_server: RedisServer, value: str, seconds: int | None
+    store: RedisStore, client: Any, value: str | None, seconds: int | None
 ) -> None:
-    store = RedisStore(redis_server.url, ttl=60)
-    with redis_server.client as client:
-        for key in ("rep:6:{https://a.example}:claim", "rep:6:host:{a.example}"):
-            if value == "list":
-                client.lpush(key, value)
-            else:
-                client.set(key, value, ex=seconds)
+    for key in (CLAIM, A_HOST):
+        client.lpush(key, "something") if value is None else client.set(key, value, ex=seconds)
     assert (await store.claim(ORIGIN, 30))[:2] == (True, None)
     assert await store.reserve_host("a.example", 30) == 0
-    with redis_server.client as client:
-        fence = b"rep:6:{https://a.example}:fence"
-        assert all(0 < client.ttl(key) <= 30 for key in client.keys("*") if key != fence)
+    fence = FENCE.encode()
+    assert all(0 < client.ttl(key) <= 30 for key in client.keys("*") if key != fence)
     await store.release(ORIGIN)
     await store.release_host("a.example", 0)
-    with redis_server.client as client:
-        assert client.keys("*") == [fence]
-    await store.close()
+    assert client.keys("*") == [fence]
 
 
 class FailingClient:
@@ -169,9 +173,7 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
             assert error.value.__cause__ is None
 
 
-def test_without_the_package_redis_the_error_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_the_package_an_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(StoreError, match="pip install redis"):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import resource
+import signal
 import sqlite3
 import stat
-import subprocess
-import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +24,6 @@ from scrapy_rep.stores.base import MAX_RETRY
 from scrapy_rep.stores.registry import open_store
 from scrapy_rep.stores.sqlite import APPLICATION_ID, MemoryStore, SQLiteStore, _size
 
-ROOT = Path(__file__).resolve().parents[2]
 ENTRY = Entry(
     AccessResult.SUCCESSFUL, 1, 2, 3, b"User-agent: *\n", CopyInfo("https://a.example/robots.txt")
 )
@@ -32,38 +35,111 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "robots.db"
 
 
-def child(function: str, path: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.stores.children", function, str(path)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def output(process: subprocess.Popen[str]) -> str:
-    out, error = process.communicate(timeout=300)
-    assert process.returncode == 0, error
-    return out
-
-
 def store(path: Path) -> SQLiteStore:
     return SQLiteStore(path, ttl=60)
 
 
+# In processes of their own, which call the blocking methods of a store
+
+KILLS, MAX_LIFETIME = 25, 0.04
+
+
+def entry(number: int) -> Entry:
+    body = b"%d\n" % number * (number % 700)
+    return Entry(AccessResult.SUCCESSFUL, number, number, number, body)
+
+
+def opened_store(path: Path) -> SQLiteStore:
+    opened = SQLiteStore(path, ttl=1e9)
+    opened.open()
+    return opened
+
+
+def put(into: SQLiteStore, numbers: Iterable[int]) -> Iterator[tuple[int, bool]]:
+    """Put entries, and yield their numbers and whether they were claimed."""
+    for number in numbers:
+        claimed = into._call(into._claim, str(number), 60)[0]
+        into._call(into._put, str(number), entry(number))
+        yield number, claimed
+
+
+def everything(path: Path) -> dict[str, Entry | None]:
+    opened = opened_store(path)  # SQLite rolls back incomplete changes
+    assert opened._connect().execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    found = dict(opened.entries())
+    opened.disconnect()
+    return found
+
+
+def in_processes(function: Callable[[Path], int], path: Path, number: int = 1) -> list[int]:
+    """Call a function in processes at the same time, and return their results."""
+    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
+        return list(pool.map(function, [path] * number))
+
+
+def kill(path: Path) -> int:
+    """Kill processes that put entries. Returns how many were put."""
+    chance, first = random.Random(1), 0
+    for _ in range(KILLS):
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            into = opened_store(path)
+            for number, _ in put(into, range(first, first + 10**6)):
+                os.write(writing, b"%d\n" % number)
+                into._call(into._release, str(number))
+        os.close(writing)
+        time.sleep(chance.uniform(0, MAX_LIFETIME))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        found = everything(path)
+        with os.fdopen(reading) as acknowledged:
+            assert all(found[line.strip()] == entry(int(line)) for line in acknowledged)
+        assert found == {number: entry(int(number)) for number in found}
+        first = max(map(int, found), default=-1) + 1
+    return first
+
+
 def test_a_killed_process_leaves_complete_entries(path: Path) -> None:
-    assert int(output(child("killed", path))) > 25
+    (number,) = in_processes(kill, path)
+    assert number > KILLS, "too few entries were put"
+
+
+def fill(path: Path) -> int:
+    """Put entries on a disk that is full. Returns how many were not put."""
+    into, failed = opened_store(path), 0
+    list(put(into, [1]))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+    for number in range(2, 600):
+        try:
+            list(put(into, [number]))
+        except StoreError:
+            failed += 1
+    assert into._call(into._get, "1") == entry(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    list(put(into, [600]))
+    into.disconnect()
+    return failed
 
 
 def test_a_full_disk_keeps_the_entries(path: Path) -> None:
-    output(child("full", path))
+    (failed,) = in_processes(fill, path)
+    assert failed
+    found = everything(path)
+    assert len(found) == 600 - failed
+    assert found["600"] == entry(600)
+
+
+def claim(path: Path) -> int:
+    """Return how many of 200 origins this process claims."""
+    return sum(claimed for _, claimed in put(opened_store(path), range(200)))
 
 
 def test_several_processes_create_one_file_together(path: Path) -> None:
-    processes = [child("many", path) for _ in range(4)]
-    assert sum(int(output(process)) for process in processes) == 200
+    assert sum(in_processes(claim, path, 4)) == 200
+
+
+# A file that cannot be used
 
 
 def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,9 +34,7 @@ async def test_a_call_returns_or_raises(store: SQLiteStore) -> None:
     await store.close()
 
 
-async def test_closing_disconnects_after_all_calls(
-    store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_calls_end_first(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that was cancelled ends nevertheless."""
     done, proceed = list[str](), threading.Event()
     monkeypatch.setattr(store, "disconnect", lambda: done.append("disconnected"))

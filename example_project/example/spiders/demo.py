@@ -62,7 +62,7 @@ class DemoSpider(ReportingSpider):
         fetched = [hits[site.origin + ROBOTS_TXT] for site in self.web.sites]
         rows: list[Sequence[object]] = []
         for site in self.web.sites:
-            meaning = origins[site.origin].summary() if site.origin in origins else ""
+            meaning = origins[site.origin].result if site.origin in origins else ""
             rows.append((f"{site.origin}  {site.name}",))
             rows.append((ROBOTS_TXT, "", meaning, hits[site.origin + ROBOTS_TXT]))
             for url in site.urls(site.allowed, site.found, site.disallowed, site.redirected_to):
