@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from scrapy import Request, signals
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
 from testing.counters import left_over
 from testing.web import Page, Web, redirect
 
-from .conftest import EXEMPT, PRIVATE, Crawl, Visitor, travel
+from .conftest import EXEMPT, PRIVATE, Crawl, Visitor, travel, until
 
 pytestmark = pytest.mark.each_loop
 
@@ -44,11 +44,14 @@ async def test_the_first_waiting_request_may_be_cancelled(web: Web) -> None:
     async with travel(on={signals.headers_received: cancel}) as spider:
         first = deferred_from_coro(spider.fetches(site.url("/first")))
         urls = site.urls("/private/1", "/second")
-        others = [deferred_from_coro(spider.fetches(url)) for url in urls]
-        assert [await maybe_deferred_to_future(each) for each in others] == [False, True]
+        for url in urls:
+            request = Request(url, callback=spider.parse, errback=spider.failed)
+            spider.engine.crawl(request)
+        await until(lambda: spider.outcome.responses and spider.outcome.failures)
     assert len(cancelled) == 1
     assert left_over(spider.crawler) == []
     assert site.paths == ["/robots.txt", "/second"]
+    assert spider.outcome.reasons == {urls[0]: Reason.RULES}
 
 
 async def test_ports_and_addresses_are_origins_of_their_own(web: Web, crawl: Crawl) -> None:

@@ -231,6 +231,11 @@ class FakeCrawl:
         self.engine.active.discard(request)
         self.frontier.finish(request, sent=sent)
 
+    def try_start(self, request: Request) -> bool:
+        """Let a request arrive in the downloader. Return whether it starts at once."""
+        self.engine.active.add(request)
+        return self.frontier.try_start(request)
+
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""
         self.engine.active.update(requests)

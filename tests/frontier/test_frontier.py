@@ -307,6 +307,17 @@ def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
 # Requests that wait in the downloader
 
 
+def test_a_request_that_left_before_the_delay_was_known_waits() -> None:
+    crawl = crawl_of(A)
+    first, second = crawl.take(), crawl.take()
+    crawl.frontier.set_delay("a.example", A, 5)
+    assert not crawl.try_start(second)
+    assert crawl.try_start(first)
+    crawl.end(first)
+    crawl.clock.advance(5)
+    assert crawl.try_start(second)
+
+
 async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> None:
     crawl = crawl_of(A)
     crawl.frontier.set_delay("a.example", A, 5)
