@@ -37,7 +37,6 @@ from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
-from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
@@ -51,21 +50,11 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-CLOSING = "the spider is closing"
-"""The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
-the spider closes."""
-
 MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
-MAX_URL_LENGTH = 300
-"""Characters of a URL in a log message."""
-
 MAX_RETRY_AFTER_LENGTH = 100
 """Bytes of a Retry-After header that are read. A date has 29."""
-
-BACKOFF_STATE = "scrapy_rep.backoff"
-"""The key in ``spider.state`` for the hosts that are held."""
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -308,7 +297,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         self.frontier.finish(request, sent=False)
         if request.callback is NO_CALLBACK or request in self.frontier.returned:
-            raise IgnoreRequest(CLOSING)
+            raise IgnoreRequest("the spider is closing")
         self.frontier.returned[request] = request.dont_filter
         request.dont_filter = True  # the scheduler has seen it; our queues store it as it was
         return request
@@ -402,11 +391,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             "spider gets this page, with the verdict in response.meta['robotstxt']. The stat "
             "robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = 'drop' to "
             "drop them.",
-            {
-                "request": request,
-                "url": printable(response.url, MAX_URL_LENGTH),
-                "verdict": verdict,
-            },
+            {"request": request, "url": response.url, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
 
@@ -456,7 +441,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._looping.start(WATCH_INTERVAL, now=False)
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
-            self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
+            self.frontier.hold_again(state.setdefault("scrapy_rep.backoff", {}))
         if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "

@@ -182,12 +182,13 @@ class FakeCrawl:
         self.waits: list[tuple[str, str, float]] = []
         self.crawler = get_crawler(settings_dict=settings)
         engine: Any = self.engine
+        policies: Any = self.policies
         log: Any = SimpleNamespace(
             waited=lambda *wait: self.waits.append(wait),
             backed_off=lambda origin, seconds: self.waits.append((origin, "backoff", seconds)),
         )
         self.frontier = Frontier(
-            self.crawler, read_settings(self.crawler), engine, self.clock, self.policies, log
+            self.crawler, read_settings(self.crawler), engine, self.clock, policies, log
         )
         owner = module.FrontierOwner()
         owner.frontier = self.frontier
