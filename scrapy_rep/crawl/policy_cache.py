@@ -262,11 +262,8 @@ class PolicyCache:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
         if rules is not None and rules.find(origin.key) is not None:
-
-            def verdict_on(path: str) -> Verdict:
-                return origin.verdict_on(path, tokens, now, policy)
-
-            return rules.verdict(origin, url, self._clock.time(), verdict_on)
+            decide = partial(origin.verdict_on, agents=tokens, now=now, unreachable=policy)
+            return rules.verdict(origin, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
@@ -424,15 +421,12 @@ class PolicyCache:
 
         Returns the pace that the robots.txt sets; None if it sets none, or if it is unknown.
         """
+        if origin.content is None and origin.state is State.UNREACHABLE:
+            return None  # the last known delay still applies
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        seconds = self._seconds_between(pacing)
-        host = self.frontier.hosts.get(origin.host)
-        if origin.content is None and origin.state is State.UNREACHABLE:
-            # The pace is unknown: the last known delay still applies.
-            seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        self.frontier.set_delay(origin.host, origin.key, seconds)
+        self.frontier.set_delay(origin.host, origin.key, self._seconds_between(pacing))
         return pacing
 
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
@@ -444,20 +438,6 @@ class PolicyCache:
         if pacing is None:
             return 0
         return min(pacing.seconds_between(self._clock.time()), self._settings.max_delay)
-
-    def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
-        """Log the pace of an origin once, and again if it changes."""
-        assert origin.content is not None
-        records = describe(origin.content, tokens)
-        seconds = self.seconds_between(origin, tokens)
-        if records != origin.reported_pace:
-            origin.reported_pace = records
-            logger.info(
-                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
-                "%(seconds)s s apart now.",
-                {"origin": origin.key, "records": records, "seconds": f"{seconds:g}"},
-                extra={"spider": self._crawler.spider},
-            )
 
     # Policies in use.
 
@@ -598,12 +578,10 @@ class PolicyCache:
         event: FetchResult = Cancelled()
         if self.store is not None:
             await self.store.load(origin, found)
-        if found.is_hit:
-            content = origin.content
-        else:
-            event = await self.fetcher.fetch(
-                origin, page, self.is_wanted, may_probe=self._may_probe
-            )
+        content = origin.content
+        if not found.is_hit:
+            fetch = self.fetcher.fetch(origin, page, self.is_wanted, may_probe=self._may_probe)
+            event = await fetch
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
@@ -686,10 +664,18 @@ class PolicyCache:
             file.reported_unavailable = file.unavailable.value
             self._log_unavailable(file)
         self.states_usage = self.states_usage or self.may_state_usage(file)
-        if self.apply_pace(file, page) is not None:
-            self._log_pace(file, self.tokens(page))
+        pacing, tokens = self.apply_pace(file, page), self.tokens(page)
+        records = describe(file.content, tokens) if pacing and file.content else None
+        if records is not None and records != file.reported_pace:
+            file.reported_pace, seconds = records, self._seconds_between(pacing)
+            logger.info(
+                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
+                "%(seconds)s s apart now.",
+                {"origin": file.key, "records": records, "seconds": f"{seconds:g}"},
+                extra={"spider": self._crawler.spider},
+            )
         if self._events is not None:
-            self._events.paced(file, self.tokens(page), self.frontier.delay(file.host))
+            self._events.paced(file, tokens, self.frontier.delay(file.host))
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""

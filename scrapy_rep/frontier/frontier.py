@@ -714,16 +714,13 @@ class Frontier:
             host.set_delay(origin, seconds)
             self.update_host(host)
 
-    def note_answer(self, request: Request, status: int, retry_after: float | None) -> None:
+    def note_answer(self, found: InProgress, status: int, retry_after: float | None) -> None:
         """Hold the host of a request if the answer asks for fewer requests (PROTOCOL §4).
 
         ``retry_after`` is the time that the answer names, in seconds. Any other answer ends the
         back-off of the host. The answer to a request that started before the back-off neither ends
         it nor doubles it.
         """
-        found = self.in_progress.get(request)
-        if found is None:
-            return
         host = found.host
         is_in_flight = found.backoffs != host.backoffs
         if status not in SLOW_DOWN:

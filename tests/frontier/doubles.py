@@ -10,6 +10,7 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
+from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 from twisted.internet import task
@@ -43,7 +44,7 @@ class FakeClock(Clock):
     monotonic = time
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Any:
-        return self._calls.callLater(seconds, call, *arguments)
+        return CallLaterResult.from_twisted(self._calls.callLater(seconds, call, *arguments))
 
     @property
     def pending(self) -> list[float]:
