@@ -127,10 +127,10 @@ class Meter(Spider):
     def _add(self, middleware: Any, files: Files, number: int) -> None:
         """Add an origin after a fetch of its file and one verdict."""
         cache, now = middleware.policies, middleware.policies.now()
-        origin = cache._files.find_or_add(_key(number))
+        origin = cache.files.find_or_add(_key(number))
         origin.start_fetch(now)
         origin.apply(files.next_for(origin), now)
-        cache._files.count(origin)
+        cache.files.count(origin)
         request = Request(f"{_key(number)}/some/page.html")
         cache.apply_pace(origin, request)
         cache.verdict(origin, request.url, ("scrapy",))

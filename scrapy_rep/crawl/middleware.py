@@ -12,17 +12,17 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
-from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
@@ -37,7 +37,6 @@ from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
-from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
@@ -51,21 +50,11 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-CLOSING = "the spider is closing"
-"""The message of the IgnoreRequest for a call of ``engine.download_async`` that still waits when
-the spider closes."""
-
 MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
-MAX_URL_LENGTH = 300
-"""Characters of a URL in a log message."""
-
 MAX_RETRY_AFTER_LENGTH = 100
 """Bytes of a Retry-After header that are read. A date has 29."""
-
-BACKOFF_STATE = "scrapy_rep.backoff"
-"""The key in ``spider.state`` for the hosts that are held."""
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -98,7 +87,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         """The origins that state a usage, for the responses to requests in progress.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self._has_warned_of_final_url = False
-        self._dropped = DropSummary(crawler.stats)
+        self._drops: Counter[tuple[str | None, Verdict]] = Counter()
+        """How often each verdict has dropped a request to a site."""
+        self._late_drops = 0
+        """How many requests were dropped when their response had arrived."""
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
@@ -282,7 +274,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         )
         if self.events is not None:
             self.events.disallowed(url, verdict, was_sent=response is not None)
-        self._dropped.add(url, verdict, was_sent=response is not None)
+        self._late_drops += response is not None
+        drop = origin_of(url), verdict
+        if drop in self._drops or len(self._drops) < MAX_KEPT:
+            self._drops[drop] += 1
         return RobotsTxtDisallowed(url, verdict)
 
     def _record_exception(self, request: Request) -> None:
@@ -308,7 +303,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         self.frontier.finish(request, sent=False)
         if request.callback is NO_CALLBACK or request in self.frontier.returned:
-            raise IgnoreRequest(CLOSING)
+            raise IgnoreRequest("the spider is closing")
         self.frontier.returned[request] = request.dont_filter
         request.dont_filter = True  # the scheduler has seen it; our queues store it as it was
         return request
@@ -375,9 +370,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         elif (local := self.policies.local_disallow(key, final_url)) is not None:
             verdict = local  # its robots.txt is not fetched
         else:
-            origin = self.policies.get_fresh(key)
-            if origin is None:
-                origin = await self.policies.wait_for(key, request, response)
+            origin = await self.policies.wait_for(key, request, response)
             if origin is not None:
                 tokens = self.policies.tokens(request)
                 verdict = self.policies.verdict(origin, final_url, tokens)
@@ -402,18 +395,13 @@ class RobotsTxtMiddleware(FrontierOwner):
             "spider gets this page, with the verdict in response.meta['robotstxt']. The stat "
             "robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = 'drop' to "
             "drop them.",
-            {
-                "request": request,
-                "url": printable(response.url, MAX_URL_LENGTH),
-                "verdict": verdict,
-            },
+            {"request": request, "url": response.url, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
 
     def _on_send(self, request: Request) -> None:
         """Log that a download handler gets a request."""
-        if self.events is None:
-            return
+        assert self.events is not None
         key, meta, broken = origin_of(request.url), request.meta, None
         if meta.get(DONT_OBEY) or getattr(meta.get(ROBOTSTXT), "reason", None) is Reason.LOCAL_RULE:
             tokens = self.policies.tokens(request)
@@ -431,7 +419,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if self._settings.backoff and (status in SLOW_DOWN or entry.host.backoffs):
             header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
-            self.frontier.note_answer(request, status, seconds)
+            self.frontier.note_answer(entry, status, seconds)
             if status in SLOW_DOWN:
                 self._process_held(
                     each for each, other in self._in_progress.items() if other.host is entry.host
@@ -456,7 +444,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._looping.start(WATCH_INTERVAL, now=False)
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
-            self.frontier.hold_again(state.setdefault(BACKOFF_STATE, {}))
+            self.frontier.hold_again(state.setdefault("scrapy_rep.backoff", {}))
         if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
@@ -474,28 +462,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         if self._looping.running:
             self._looping.stop()
         self.policies.close()
-        self._dropped.log(self._crawler.spider)
+        self._log_drops()
 
-
-class DropSummary:
-    """The requests that one crawl has dropped."""
-
-    def __init__(self, stats: StatsCollector) -> None:
-        self._stats = stats
-        self._drops: dict[tuple[str | None, Verdict], int] = {}
-        """How often each verdict was given on a site."""
-        self._sent = 0
-        """How many requests were dropped when their response had arrived."""
-
-    def add(self, url: str, verdict: Verdict, *, was_sent: bool) -> None:
-        """Count a request."""
-        self._sent += was_sent
-        key, drops = (origin_of(url), verdict), self._drops
-        if key in drops or len(drops) < MAX_KEPT:
-            drops[key] = drops.get(key, 0) + 1
-
-    def log(self, spider: Spider | None) -> None:
-        """Log the line, if a request was dropped."""
+    def _log_drops(self) -> None:
+        """Log one line about the requests that the crawl has dropped, if there are some."""
         if not self._drops:
             return
         count = self._stats.get_value
@@ -506,7 +476,7 @@ class DropSummary:
             (key for key in self._drops if key[1].reason is reason), key=self._drops.__getitem__
         )
         files = count("robotstxt/request_count", 0) + count("robotstxt/tdmrep/request_count", 0)
-        sent = max(count("downloader/request_count", 0) - files - self._sent, 0)
+        sent = max(count("downloader/request_count", 0) - files - self._late_drops, 0)
         sites = len({site for site, _ in self._drops})
         at_least = "at least " if len(self._drops) == MAX_KEPT else ""
         logger.info(
@@ -524,5 +494,5 @@ class DropSummary:
                 "exempt": count("robotstxt/exempt_count", 0),
                 "excepted": count("robotstxt/local/allowed", 0),
             },
-            extra={"spider": spider},
+            extra={"spider": self._crawler.spider},
         )

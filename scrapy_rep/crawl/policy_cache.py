@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
@@ -70,8 +70,6 @@ fewer."""
 
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
-_ANSWERED = (State.UNAVAILABLE, State.UNREACHABLE)
-
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
@@ -111,8 +109,9 @@ class PolicyCache:
         self._clock = clock
         self.now = clock.steady
         """Returns the time on the clock that the times of all origins refer to."""
-        self._files = FileTable(settings.cache_size)
-        self._parsed = self._files.parsed
+        self.files = FileTable(settings.cache_size)
+        """The origins in memory, by their normal form."""
+        self._parsed = self.files.parsed
         self._fetches: dict[str, Fetch] = {}
         """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
         self._waiting_responses: Counter[str] = Counter()
@@ -169,11 +168,6 @@ class PolicyCache:
 
     # Policies in memory.
 
-    @property
-    def files(self) -> Mapping[str, Origin]:
-        """The origins in memory, by their normal form. Read-only."""
-        return self._files
-
     def get_fresh(self, key: str) -> Origin | None:
         """Return an origin whose file is parsed and fresh, else None. This is the hot path."""
         origin = self._parsed.get(key)
@@ -187,9 +181,9 @@ class PolicyCache:
 
         Also returns None if a fetch is due and the spider is closing.
         """
-        if key not in self._files:
+        if key not in self.files:
             self.evict(reserve=1)
-        origin = self._files.find_or_add(key)
+        origin = self.files.find_or_add(key)
         action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
         if action in (Action.REFRESH, Action.FETCH):
             if not self._closing:
@@ -214,7 +208,7 @@ class PolicyCache:
                 if key not in self._fetches:
                     break
                 await self.fetch_ended(key)
-                origin = self._files.get(key)
+                origin = self.files.get(key)
                 if origin is not None and origin.answered_at >= started_at:
                     break  # even if it has expired since
             return origin
@@ -240,12 +234,12 @@ class PolicyCache:
 
     def count(self, origin: Origin) -> None:
         """Count the bytes of an origin, which have changed."""
-        self._files.count(origin)
+        self.files.count(origin)
         self.evict()
 
     def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
-        self._files.evict(self._is_in_use, reserve)
+        self.files.evict(self._is_in_use, reserve)
 
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
@@ -268,17 +262,15 @@ class PolicyCache:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
         if rules is not None and rules.find(origin.key) is not None:
-
-            def verdict_on(path: str) -> Verdict:
-                return origin.verdict_on(path, tokens, now, policy)
-
-            return rules.verdict(origin, url, self._clock.time(), verdict_on)
+            decide = partial(origin.verdict_on, agents=tokens, now=now, unreachable=policy)
+            return rules.verdict(origin, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
         """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
-        origin = self._files.find(origin_of(url) or "")
-        if origin is None or (origin.content is None and origin.state not in _ANSWERED):
+        origin = self.files.find(origin_of(url) or "")
+        is_answered = origin is not None and origin.state in (State.UNAVAILABLE, State.UNREACHABLE)
+        if origin is None or not (is_answered or origin.content is not None):
             return None
         return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
 
@@ -307,9 +299,10 @@ class PolicyCache:
             )
         return parsed.tokens
 
-    # What the frontier asks: see Policies there.
+    # What the frontier asks.
 
     def address(self, request: Request) -> Address:
+        """Return which queue a request belongs to."""
         meta = request.meta
         url = request.url
         key = origin_of(url)
@@ -336,10 +329,11 @@ class PolicyCache:
         return Address(host, key, kind, slot)
 
     def condition(self, address: Address) -> Condition:
+        """Return whether the policy of an origin lets its requests start now. Starts nothing."""
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key) or self._files.find(key)
+        origin = self._parsed.get(key) or self.files.find(key)
         if origin is None:
             return self._before_fetch(key)
         now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
@@ -367,9 +361,11 @@ class PolicyCache:
         return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
     def is_known(self, origin: str) -> bool:
-        return origin in self._files
+        """Whether the robots.txt of an origin was fetched before, and has expired."""
+        return origin in self.files
 
     def can_fetch(self) -> bool:
+        """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         return not self._closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
@@ -380,6 +376,7 @@ class PolicyCache:
         self.get_or_fetch(origin, request)
 
     def recent_fetches(self) -> int:
+        """Return how many fetches began a short time ago, and have not ended."""
         latest = self._clock.monotonic() - RECENT
         fetches = reversed(self._fetches.values())
         return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
@@ -413,7 +410,8 @@ class PolicyCache:
         return self._clock.monotonic() < origin.answered_at + usable_for
 
     def delay(self, address: Address) -> float:
-        origin = self._files.find(address.origin or "")
+        """Return the delay that is already known for an address, in seconds; 0 if there is none."""
+        origin = self.files.find(address.origin or "")
         return self._seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
@@ -423,15 +421,12 @@ class PolicyCache:
 
         Returns the pace that the robots.txt sets; None if it sets none, or if it is unknown.
         """
+        if origin.content is None and origin.state is State.UNREACHABLE:
+            return None  # the last known delay still applies
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        seconds = self._seconds_between(pacing)
-        host = self.frontier.hosts.get(origin.host)
-        if origin.content is None and origin.state is State.UNREACHABLE:
-            # The pace is unknown: the last known delay still applies.
-            seconds = max(seconds, host.delays.get(origin.key, 0) if host is not None else 0)
-        self.frontier.set_delay(origin.host, origin.key, seconds)
+        self.frontier.set_delay(origin.host, origin.key, self._seconds_between(pacing))
         return pacing
 
     def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
@@ -444,20 +439,6 @@ class PolicyCache:
             return 0
         return min(pacing.seconds_between(self._clock.time()), self._settings.max_delay)
 
-    def _log_pace(self, origin: Origin, tokens: tuple[str, ...]) -> None:
-        """Log the pace of an origin once, and again if it changes."""
-        assert origin.content is not None
-        records = describe(origin.content, tokens)
-        seconds = self.seconds_between(origin, tokens)
-        if records != origin.reported_pace:
-            origin.reported_pace = records
-            logger.info(
-                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
-                "%(seconds)s s apart now.",
-                {"origin": origin.key, "records": records, "seconds": f"{seconds:g}"},
-                extra={"spider": self._crawler.spider},
-            )
-
     # Policies in use.
 
     def get_usable(self, key: str, request: Request) -> Origin | None:
@@ -466,7 +447,7 @@ class PolicyCache:
         For a request that a local rule allows, the result of the last attempt at an unreachable
         origin is used, even if the next one is due or in progress.
         """
-        known = self._files.find(key)
+        known = self.files.find(key)
         is_excepted = self._excepts(key, request.url)
         if known is not None and is_excepted and self._is_outage(known):
             return known
@@ -484,7 +465,7 @@ class PolicyCache:
     def note_page(self, key: str | None) -> None:
         """Note that a page of an origin has answered with a 2xx or 3xx."""
         if key is not None:
-            (self._parsed.get(key) or self._files.find_or_add(key)).has_pages = True
+            (self._parsed.get(key) or self.files.find_or_add(key)).has_pages = True
 
     def reload_local_rules(self) -> bool:
         """Read the local rules again if they have changed. Returns whether other rules apply now.
@@ -597,12 +578,10 @@ class PolicyCache:
         event: FetchResult = Cancelled()
         if self.store is not None:
             await self.store.load(origin, found)
-        if found.entry is not None:
-            content = origin.content
-        else:
-            event = await self.fetcher.fetch(
-                origin, page, self.is_wanted, may_probe=self._may_probe
-            )
+        content = origin.content
+        if found.entry is None:
+            fetch = self.fetcher.fetch(origin, page, self.is_wanted, may_probe=self._may_probe)
+            event = await fetch
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
@@ -610,7 +589,7 @@ class PolicyCache:
 
     def _may_probe(self, key: str, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        origin = self._files.find(key)
+        origin = self.files.find(key)
         if origin is None or not origin.has_pages or origin.is_probed:
             return False
         origin.is_probed = self.local_disallow(key, url) is None
@@ -685,10 +664,18 @@ class PolicyCache:
             file.reported_unavailable = file.unavailable.value
             self._log_unavailable(file)
         self.states_usage = self.states_usage or self.may_state_usage(file)
-        if self.apply_pace(file, page) is not None:
-            self._log_pace(file, self.tokens(page))
+        pacing, tokens = self.apply_pace(file, page), self.tokens(page)
+        records = describe(file.content, tokens) if pacing and file.content else None
+        if records is not None and records != file.reported_pace:
+            file.reported_pace, seconds = records, self._seconds_between(pacing)
+            logger.info(
+                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
+                "%(seconds)s s apart now.",
+                {"origin": file.key, "records": records, "seconds": f"{seconds:g}"},
+                extra={"spider": self._crawler.spider},
+            )
         if self._events is not None:
-            self._events.paced(file, self.tokens(page), self.frontier.delay(file.host))
+            self._events.paced(file, tokens, self.frontier.delay(file.host))
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""

@@ -79,17 +79,12 @@ class Timer:
     def start(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
         """Call ``call`` after ``seconds``."""
         self.cancel()
-        self._pending = self._clock.call_later(seconds, self._run, call, arguments)
+        self._pending = self._clock.call_later(seconds, call, *arguments)
 
     def cancel(self) -> None:
         """Cancel the call, if there is one that has not been made."""
         if self._pending is not None:
             self._pending.cancel()
-            self._pending = None
-
-    def _run(self, call: Callable[..., object], arguments: tuple[object, ...]) -> None:
-        self._pending = None
-        call(*arguments)
 
 
 def fire(deferred: Deferred[T], result: T) -> None:

@@ -127,25 +127,21 @@ class Engine:
         """Whether the downloader has a request, at whatever stage; True if it does not say."""
         return "engine.downloader.active" in self._missing or request in self.active
 
-    def is_held(self, request: Request) -> bool:
-        """Whether a request waits in its download slot, because of DOWNLOAD_DELAY."""
-        return self._held(request) is not None
-
     def take_held(self, request: Request) -> Deferred[Any] | None:
         """Remove a request from its download slot, in which it waits.
 
         Return what the downloader waits for: a response, or a request that the engine schedules.
         None if the request does not wait there.
         """
-        held = self._held(request)
+        held = self.held(request)
         if held is None or "engine.downloader._process_queue" in self._missing:
             return None
         self._download_slot(request).queue.remove(held)
         download: Deferred[Any] = held[1]
         return download
 
-    def _held(self, request: Request) -> Any:
-        """Return the entry of a request in the queue of its download slot, if it has one."""
+    def held(self, request: Request) -> Any:
+        """Return the entry of a request that waits in its download slot for DOWNLOAD_DELAY."""
         if "engine.downloader.slots" in self._missing:
             return None
         slot = self._download_slot(request)

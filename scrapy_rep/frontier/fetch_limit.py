@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -24,16 +25,14 @@ OLD = 8.0
 """Seconds after which the oldest fetch may be ended. Few files arrive later."""
 
 
+@dataclass(slots=True, eq=False)
 class Permit:
     """The permit of one fetch."""
 
-    __slots__ = ("began", "expire", "granted")
-
-    def __init__(self) -> None:
-        self.expire: Callable[[], None] | None = None
-        """Ends the fetch. It is called once at most, when another fetch needs the permit."""
-        self.granted: Deferred[None] = Deferred()
-        self.began = 0.0
+    expire: Callable[[], None] | None = None
+    """Ends the fetch. It is called once at most, when another fetch needs the permit."""
+    granted: Deferred[None] = field(default_factory=Deferred)
+    began: float = 0
 
 
 class FetchLimit:

@@ -5,7 +5,7 @@ happens: a robots.txt arrives, a request ends, or a time comes. So :meth:`Fronti
 the first queue that is ready, and searches nothing.
 
 The place is never stored without its reason: :meth:`Frontier.update` computes it again from what is
-known of the origin (:class:`Policies`) and of the host.
+known of the origin (:class:`~scrapy_rep.crawl.policy_cache.PolicyCache`) and of the host.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from enum import Enum
 from heapq import heappop, heappush
 from math import inf
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -34,6 +34,7 @@ from .hosts import FIRST_BACKOFF, Host
 from .reservation import Reservations
 
 if TYPE_CHECKING:
+    from ..crawl.policy_cache import PolicyCache
     from ..reports.event_log import CrawlLog
 
 logger = get_logger(__name__)
@@ -61,9 +62,6 @@ again from its next request on, because the policy of its origin has it."""
 
 SLOW_DOWN = frozenset({429, 503})
 """The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
-
-MAX_DOUBLINGS = 30
-"""How often the back-off doubles, if REP_MAX_BACKOFF does not end that before."""
 
 MIN_WAIT = 0.01
 """Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
@@ -114,31 +112,6 @@ class Condition(NamedTuple):
 
 
 READY = Condition(Place.READY)
-
-
-class Policies(Protocol):
-    """What the frontier needs to know about the origins of a crawl."""
-
-    def address(self, request: Request) -> Address:
-        """Return which queue a request belongs to."""
-
-    def condition(self, address: Address) -> Condition:
-        """Return whether requests of an origin may start now. It must not start anything."""
-
-    def is_known(self, origin: str) -> bool:
-        """Whether the robots.txt of an origin was fetched before, and has expired."""
-
-    def can_fetch(self) -> bool:
-        """Whether one more fetch may begin now."""
-
-    def fetch(self, origin: str, request: Request) -> None:
-        """Begin to fetch the robots.txt of an origin for a request."""
-
-    def recent_fetches(self) -> int:
-        """Return how many fetches began a short time ago, and have not ended."""
-
-    def delay(self, address: Address) -> float:
-        """Return the delay that is already known for an address, in seconds; 0 if there is none."""
 
 
 class InProgress(NamedTuple):
@@ -400,7 +373,7 @@ class Frontier:
         settings: Settings,
         engine: Engine,
         clock: Clock,
-        policies: Policies,
+        policies: PolicyCache,
         events: CrawlLog | None,
     ) -> None:
         assert crawler.stats is not None
@@ -741,16 +714,13 @@ class Frontier:
             host.set_delay(origin, seconds)
             self.update_host(host)
 
-    def note_answer(self, request: Request, status: int, retry_after: float | None) -> None:
+    def note_answer(self, found: InProgress, status: int, retry_after: float | None) -> None:
         """Hold the host of a request if the answer asks for fewer requests (PROTOCOL §4).
 
         ``retry_after`` is the time that the answer names, in seconds. Any other answer ends the
         back-off of the host. The answer to a request that started before the back-off neither ends
         it nor doubles it.
         """
-        found = self.in_progress.get(request)
-        if found is None:
-            return
         host = found.host
         is_in_flight = found.backoffs != host.backoffs
         if status not in SLOW_DOWN:
@@ -759,7 +729,7 @@ class Frontier:
                 self._held.pop(host.name, None)
                 self.update_host(host)
             return
-        doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, MAX_DOUBLINGS)
+        doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
         seconds = min(retry_after or doubled, self._settings.max_backoff)
         added = seconds - max(host.held_until - self.clock.monotonic(), 0)
         if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):

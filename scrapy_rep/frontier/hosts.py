@@ -6,6 +6,7 @@ clock.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -17,42 +18,29 @@ FIRST_BACKOFF = 1.0
 time doubles with each such answer in a row."""
 
 
+@dataclass(slots=True, eq=False)
 class Host:
     """One host of a crawl, or one download slot that requests name in their ``meta``."""
 
-    __slots__ = (
-        "active",
-        "backoffs",
-        "delay",
-        "delays",
-        "held_until",
-        "is_paced",
-        "last_end",
-        "limit",
-        "name",
-        "queues",
-    )
-
-    def __init__(self, name: str, limit: int) -> None:
-        self.name = name
-        self.limit = limit
-        """How many requests from the scheduler may be in progress at once."""
-        self.active = 0
-        """How many requests are in progress."""
-        self.queues: dict[Queue, None] = {}
-        """Its queues with requests."""
-        self.delays: dict[str, float] = {}
-        """The delays of its origins, in seconds between two requests."""
-        self.delay = 0.0
-        """The longest of these delays. 0: none."""
-        self.last_end = -inf
-        """When the last request to the host ended, but for the robots.txt that sets a delay."""
-        self.backoffs = 0
-        """How many answers in a row have asked for fewer requests. 0: the last one did not."""
-        self.held_until = -inf
-        """Until when no request starts because of such an answer."""
-        self.is_paced = False
-        """Whether one request starts after the other: there is a delay, or a back-off."""
+    name: str
+    limit: int
+    """How many requests from the scheduler may be in progress at once."""
+    active: int = 0
+    """How many requests are in progress."""
+    queues: dict[Queue, None] = field(default_factory=dict)
+    """Its queues with requests."""
+    delays: dict[str, float] = field(default_factory=dict)
+    """The delays of its origins, in seconds between two requests."""
+    delay: float = 0
+    """The longest of these delays. 0: none."""
+    last_end: float = -inf
+    """When the last request to the host ended, but for the robots.txt that sets a delay."""
+    backoffs: int = 0
+    """How many answers in a row have asked for fewer requests. 0: the last one did not."""
+    held_until: float = -inf
+    """Until when no request starts because of such an answer."""
+    is_paced: bool = False
+    """Whether one request starts after the other: there is a delay, or a back-off."""
 
     def set_delay(self, key: str, seconds: float) -> None:
         """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""

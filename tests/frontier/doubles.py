@@ -10,6 +10,7 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
+from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 from twisted.internet import task
@@ -43,7 +44,7 @@ class FakeClock(Clock):
     monotonic = time
 
     def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Any:
-        return self._calls.callLater(seconds, call, *arguments)
+        return CallLaterResult.from_twisted(self._calls.callLater(seconds, call, *arguments))
 
     @property
     def pending(self) -> list[float]:
@@ -181,12 +182,13 @@ class FakeCrawl:
         self.waits: list[tuple[str, str, float]] = []
         self.crawler = get_crawler(settings_dict=settings)
         engine: Any = self.engine
+        policies: Any = self.policies
         log: Any = SimpleNamespace(
             waited=lambda *wait: self.waits.append(wait),
             backed_off=lambda origin, seconds: self.waits.append((origin, "backoff", seconds)),
         )
         self.frontier = Frontier(
-            self.crawler, read_settings(self.crawler), engine, self.clock, self.policies, log
+            self.crawler, read_settings(self.crawler), engine, self.clock, policies, log
         )
         owner = module.FrontierOwner()
         owner.frontier = self.frontier

@@ -71,7 +71,7 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     engine.include(request)
     assert not engine.is_closing
     assert engine.is_active(request) is (path == "engine.downloader.active")
-    assert not engine.is_held(request)
+    assert engine.held(request) is None
     assert engine.take_held(request) is None
     queue: Any = SimpleNamespace()
     assert start_queues(queue) == {}

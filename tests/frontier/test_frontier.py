@@ -250,7 +250,7 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     for retry_after in answers:
         crawl.clock.advance(10_000)
         request = crawl.take()
-        crawl.frontier.note_answer(request, 429, retry_after)
+        crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, retry_after)
         crawl.end(request)
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
@@ -264,7 +264,7 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     crawl = crawl_of(A, number=30)
     several = [crawl.take() for _ in range(5)]
     for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
-        crawl.frontier.note_answer(request, status, None)
+        crawl.frontier.note_answer(crawl.frontier.in_progress[request], status, None)
         crawl.end(request)
     assert crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now) == 1
     assert crawl.stat("backoff_count") == 1
@@ -279,10 +279,10 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
     assert state == {"a.example": now + 20, "c.example": now + 300}
     crawl.clock.advance(20)
     request = crawl.take()
-    crawl.frontier.note_answer(request, 200, None)
+    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
     assert list(state) == ["c.example"]
     monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
-    crawl.frontier.note_answer(request, 429, 5)
+    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 5)
     assert list(state) == ["a.example"], "their number is bounded"
 
 

@@ -59,7 +59,7 @@ async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
         crawl.set_ready(A, B)
     request = one.take()
     assert request.url == f"{A}/1"
-    one.frontier.note_answer(request, 429, 60)
+    one.frontier.note_answer(one.frontier.in_progress[request], 429, 60)
     one.end(request)
     await sleep(0)
     assert other.pop() is None
