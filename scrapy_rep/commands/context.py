@@ -120,7 +120,7 @@ class Context:
         self, project: ScrapySettings | None, *, as_json: bool, given: Sequence[str]
     ) -> None:
         from ..exceptions import SettingError
-        from ..settings import Settings, unknown_names
+        from ..settings import Settings
 
         self.as_json = as_json
         """Whether the output is JSON Lines."""
@@ -138,7 +138,7 @@ class Context:
             self.settings = Settings.read(self.scrapy_settings)
         except SettingError as error:
             raise CommandError(str(error)) from None
-        for name, similar in unknown_names(self.scrapy_settings):
+        for name, similar in self.settings.unknown:
             hint = f" Do you mean {similar}?" if similar else ""
             self.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
