@@ -17,10 +17,7 @@ def write_atomically(path: Path, octets: bytes) -> None:
     path is a symbolic link, the file that it leads to is replaced.
     """
     path = Path(os.path.realpath(path))
-    try:
-        old = path.stat()
-    except FileNotFoundError:
-        old = None
+    old = path.stat() if path.exists() else None
     if old is not None and not S_ISREG(old.st_mode):
         raise OSError(EINVAL, "it is not a regular file")
     temporary = path.with_name(f".{token_hex(8)}.tmp")

@@ -1,33 +1,19 @@
 """The keys of ``Request.meta`` and the flag of ``Response.flags`` that the package reads or writes.
 
-They are part of the interface for users. Keys that only one module uses are in that module.
+They are part of the interface for users. Other keys are in the module that uses them.
 """
 
 from __future__ import annotations
 
-ROBOTSTXT = "robotstxt"
-"""The :class:`~scrapy_rep.Verdict` on the request."""
+ROBOTSTXT = "robotstxt"  # the Verdict on the request
+PAGE_DIRECTIVES = "page_directives"  # the PageDirectives of the response
+USAGE = "robotstxt_usage"  # the uses that the response grants (True) or refuses (False), by name
+LINK_REL = "robotstxt_link_rel"  # the `rel` values of the request's link, as a sorted tuple
+OBEY_NOFOLLOW = "robotstxt_obey_nofollow"  # False: sent although its page or link says nofollow
 
-PAGE_DIRECTIVES = "page_directives"
-"""The :class:`~scrapy_rep.PageDirectives` of the response."""
+# The names of these are Scrapy's. Each is True or missing.
+DONT_OBEY = "dont_obey_robotstxt"  # the request is exempt from robots.txt
+DONT_RETRY = "dont_retry"  # the request is not retried
+IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"  # a middleware makes the request for a robots.txt
 
-USAGE = "robotstxt_usage"
-"""The uses that the response grants (True) or refuses (False), by name."""
-
-LINK_REL = "robotstxt_link_rel"
-"""The ``rel`` values of the link from which the request was made, as a sorted tuple."""
-
-OBEY_NOFOLLOW = "robotstxt_obey_nofollow"
-"""False on a request that is sent although its page or its link says ``nofollow``."""
-
-DONT_OBEY = "dont_obey_robotstxt"
-"""True on a request that is exempt from robots.txt. The key is Scrapy's."""
-
-DONT_RETRY = "dont_retry"
-"""True on a request that is not retried. The key is Scrapy's."""
-
-IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"
-"""True on a request for a robots.txt that a middleware makes. The key is Scrapy's."""
-
-CACHED_FLAG = "cached"
-"""The flag of a response that comes from a cache. Scrapy's HTTP cache also sets it."""
+CACHED_FLAG = "cached"  # the response comes from a cache, such as Scrapy's HTTP cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from scrapy.commands import ScrapyCommand
-from scrapy.settings import Settings
 
 
 class Command(ScrapyCommand):
@@ -35,5 +34,4 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002
         from .commands.main import main  # only when it is used
 
-        settings: Settings | None = self.settings
-        self.exitcode = main(opts.arguments, program="scrapy robots", settings=settings)
+        self.exitcode = main(opts.arguments, program="scrapy robots", settings=self.settings)

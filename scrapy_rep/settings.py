@@ -174,7 +174,7 @@ def _setting(name: str, default: Any, kind: Kind) -> Any:
     return field(metadata={"setting": Setting(name, default, kind)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Settings:
     """The settings of one crawl. docs/reference/settings.md says what each of them means."""
 

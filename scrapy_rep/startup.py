@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from scrapy import signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import default_settings
 
@@ -53,17 +52,13 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
 
 
 def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
-    """Warn when the spider opens: ROBOTSTXT_OBEY is off, although the package is enabled."""
-
-    def warn() -> None:
-        _warn(
-            crawler,
-            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
-            "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
-            "disable scrapy-rep.",
-        )
-
-    crawler.signals.connect(warn, signal=signals.spider_opened, weak=False)
+    """Warn that ROBOTSTXT_OBEY is off, although the package is enabled."""
+    _warn(
+        crawler,
+        "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
+        "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or disable "
+        "scrapy-rep.",
+    )
 
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:

@@ -100,7 +100,7 @@ class Context:
         from scrapy.utils.project import get_project_settings
 
         from ..exceptions import SettingError
-        from ..settings import Settings, unknown_names
+        from ..settings import Settings
 
         self.as_json = as_json
         """Whether the output is JSON Lines."""
@@ -122,7 +122,7 @@ class Context:
             self.settings = Settings.read(self.scrapy_settings)
         except SettingError as error:
             raise CommandError(str(error)) from None
-        for name, similar in unknown_names(self.scrapy_settings):
+        for name, similar in self.settings.unknown:
             hint = f" Do you mean {similar}?" if similar else ""
             self.warn(f"the setting {name} does not exist and is ignored.{hint}")
 
