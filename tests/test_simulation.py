@@ -27,18 +27,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def call(function: Any, *arguments: Any) -> Any:
-    """Call a function in a process without a reactor."""
-    return harness.call(function, *arguments, timeout=600)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_random_crawls_obey_the_laws(seed: int) -> None:
-    call(simulation.check, EXAMPLES // 4, seed, False)
+    harness.call(simulation.check, EXAMPLES // 4, seed, False, timeout=600)
 
 
 def test_crawls_with_an_error_in_one_function_obey_the_laws() -> None:
-    call(simulation.check_errors)
+    harness.call(simulation.check_errors, timeout=600)
 
 
 # Defects, each of which the simulation finds
@@ -138,7 +133,7 @@ def problems() -> dict[str, list[str]]:
 
 
 def test_the_simulation_finds_defects() -> None:
-    for name, found in call(problems).items():
+    for name, found in harness.call(problems, timeout=600).items():
         expected = DEFECTS[name].problem
         known = (expected, "the crawl ")  # or it hangs, or does not end
         if expected:

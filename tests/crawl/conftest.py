@@ -260,6 +260,21 @@ class ScrapysHandler:
         await self._handler.close()
 
 
+class FollowingHandler(ScrapysHandler):
+    """Downloads with Scrapy's own handler, and returns the page at the end of the redirects."""
+
+    async def download_request(self, request: Request) -> Response:
+        while True:
+            response = await super().download_request(request)
+            location = response.headers.get("Location")
+            if location is None or request.meta.get("is_robotstxt_request"):
+                return response
+            request = request.replace(url=response.urljoin(location.decode()))
+
+
+FOLLOWING = {"DOWNLOAD_HANDLERS": {"http": FollowingHandler}}
+
+
 @dataclass
 class Clock:
     """A clock that a test moves, relative to the clock of this machine."""

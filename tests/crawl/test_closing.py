@@ -16,6 +16,7 @@ from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 from .conftest import (
     ALL,
     EXEMPT,
+    FOLLOWING,
     CallerAndCloser,
     Clock,
     Closer,
@@ -24,7 +25,6 @@ from .conftest import (
     run_crawler,
     until,
 )
-from .following import FOLLOWING
 
 DOWN = Page(b"", 503, {"Retry-After": "250"})
 TDM = "/.well-known/tdmrep.json"

@@ -39,9 +39,7 @@ async def test_pages_that_differ_in_such_a_parameter_are_one(web: Web, crawl: Cr
     [(CLEAN, {}), (None, OURS), (CLEAN, {**OURS, "ROBOTSTXT_OBEY": False})],
     ids=["without the setting", "without a robots.txt", "switched off"],
 )
-async def test_otherwise_scrapy_decides(
-    web: Web, crawl: Crawl, robots: str | None, settings: dict[str, Any]
-) -> None:
+async def test_otherwise_scrapy_decides(web: Web, crawl: Crawl, robots: Any, settings: Any) -> None:
     site = web.site(robots)
     await crawl_later(crawl, settings, *site.urls("/", "/shop?ref=a", "/shop?ref=b"))
     assert site.page_paths == ["/", "/shop?ref=a", "/shop?ref=b"]

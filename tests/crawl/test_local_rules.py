@@ -22,8 +22,7 @@ from scrapy_rep.frontier.clock import sleep
 from testing.faults import answer_when
 from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import Caller, Crawl, Visitor
-from .following import FOLLOWING
+from .conftest import FOLLOWING, Caller, Crawl, Visitor
 
 Write = Callable[[str], dict[str, Any]]
 WHO = 'reason = "as agreed"\ngiven_by = "owner@example.com"\n'

@@ -67,9 +67,7 @@ async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> Non
 
 
 @pytest.mark.parametrize("retry_after", ["30", "3600"])
-async def test_requests_are_dropped_if_the_next_attempt_is_too_late(
-    web: Web, crawl: Crawl, retry_after: str
-) -> None:
+async def test_a_late_attempt_drops_requests(web: Web, crawl: Crawl, retry_after: str) -> None:
     site = web.site(failing(10, retry_after))
     outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2})
     assert site.paths == ["/robots.txt"]

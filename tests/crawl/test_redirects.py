@@ -37,9 +37,6 @@ class PublicWeb(ScrapysHandler):
         return response.replace(url=request.url, ip_address=found)
 
 
-SETTINGS = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
-
-
 async def visit(crawl: Crawl, site: Site, address: str | None = PUBLIC, **sites: Site) -> Outcome:
     """Crawl a site of the web. There are others, one of them in a private network."""
     PublicWeb.sites = {
@@ -48,7 +45,8 @@ async def visit(crawl: Crawl, site: Site, address: str | None = PUBLIC, **sites:
     }
     if "private" in sites:
         PublicWeb.sites["private.example"] = sites["private"], "127.0.0.1"
-    return await crawl([f"http://public.example{path}" for path in PATHS], SETTINGS)
+    handled = {"DOWNLOAD_HANDLERS": {"http": PublicWeb}}
+    return await crawl([f"http://public.example{path}" for path in PATHS], handled)
 
 
 HOSTS = {

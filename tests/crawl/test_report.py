@@ -31,8 +31,7 @@ from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.web import Page, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, Visitor
-from .following import FOLLOWING
+from .conftest import FOLLOWING, Crawl, Visitor
 
 ROOT = Path(__file__).parents[2]
 LONGEST_WAIT = 60.0

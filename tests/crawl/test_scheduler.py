@@ -210,14 +210,9 @@ async def test_silent_sites_do_not_use_up_the_connections(web: Web, crawl: Crawl
 async def test_a_robots_txt_is_fetched_while_requests_keep_the_pace(web: Web, crawl: Crawl) -> None:
     site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
     other = web.site(PRIVATE, host="127.0.0.2")
-    settings = {
-        **POOLED,
-        "CONCURRENT_REQUESTS": 1,
-        "REP_CACHE_MIN": 0.1,
-        "REP_CACHE_MAX": 0.1,
-        "CLOSESPIDER_TIMEOUT": 60,
-    }
-    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], settings)
+    settings = {**POOLED, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 60}
+    short = {"REP_CACHE_MIN": 0.1, "REP_CACHE_MAX": 0.1}
+    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], {**settings, **short})
     assert len(outcome.responses) == 4
     assert not outcome.warnings
 

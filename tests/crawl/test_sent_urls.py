@@ -20,8 +20,7 @@ from scrapy_rep import Reason, RobotsTxt
 from testing.faults import answer_when, stall
 from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import EXEMPT, HAS_VERBATIM_URL, PRIVATE, Crawl, numbers
-from .following import FOLLOWING
+from .conftest import EXEMPT, FOLLOWING, HAS_VERBATIM_URL, PRIVATE, Crawl, numbers
 
 RULES = """
 User-agent: *
@@ -205,7 +204,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_block_none(web: Web, crawl:
     assert sorted(outcome.responses) == sorted([*slow.urls(*paths), *live.urls(*paths)])
 
 
-async def test_the_size_of_waiting_pages_is_limited(
+async def test_waiting_pages_are_limited(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_BYTES", 2000)

@@ -63,9 +63,7 @@ async def test_a_configuration_mistake_is_warned_about_once(
     assert found == ([warning] if warning else [])
 
 
-async def test_user_agents_without_a_product_token_are_counted_and_warned_about_once(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_user_agents_without_a_token_are_warned_about_once(web: Web, crawl: Crawl) -> None:
     site = web.site(ALL)
     requests = [
         Request(site.url(path), headers={"User-Agent": f"Mozilla/5.0 (X11) Firefox{path}"})
