@@ -116,7 +116,6 @@ class PolicyCache:
         """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for a file of an origin, which is that of their final URL."""
-        self._closing = False
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received. None: they are not kept, as in a crawl.
         """
@@ -186,7 +185,7 @@ class PolicyCache:
         origin = self.files.find_or_add(key)
         action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
         if action in (Action.REFRESH, Action.FETCH):
-            if not self._closing:
+            if not self.frontier.is_closing:
                 origin.start_fetch(self.now())
                 self._fetch(origin, request)
             # Twisted runs a coroutine at once, so the fetch may have ended already.
@@ -360,13 +359,9 @@ class PolicyCache:
     def _before_fetch(self, origin: str) -> Condition:
         return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
-    def is_known(self, origin: str) -> bool:
-        """Whether the robots.txt of an origin was fetched before, and has expired."""
-        return origin in self.files
-
     def can_fetch(self) -> bool:
         """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
-        return not self._closing and self._fetch_limit.can_begin()
+        return not self.frontier.is_closing and self._fetch_limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
@@ -486,9 +481,8 @@ class PolicyCache:
         self._fetch_limit.update()
         self.evict()
         if self._engine.is_closing:
-            if self._closing:  # a response that has just arrived had its time
+            if self.frontier.is_closing:  # a response that has just arrived had its time
                 self._cancel(self._fetches.values())
-            self._closing = True
             self.frontier.close()
         else:
             self.frontier.collect_ended()
@@ -504,9 +498,8 @@ class PolicyCache:
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes."""
-        self._closing = True
-        self._cancel(self._fetches.values())
         self.frontier.close()
+        self._cancel(self._fetches.values())
 
     def may_state_usage(self, origin: Origin) -> bool:
         """Whether the robots.txt of an origin may state a usage of its pages."""
@@ -527,7 +520,7 @@ class PolicyCache:
         The task continues if a request that waits for it is cancelled. ``finish`` is called at its
         end, whatever happens.
         """
-        if self._closing or key in self._fetches:
+        if self.frontier.is_closing or key in self._fetches:
             return
 
         def end(result: FetchResult | Failure) -> None:

@@ -9,6 +9,7 @@ held. Nothing of Scrapy is replaced.
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import attrgetter
 from typing import Any
 
 import scrapy
@@ -68,7 +69,7 @@ class Engine:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._engine: Any = None
-        self._missing: frozenset[str] = frozenset(ATTRIBUTES)
+        self._missing: Collection[str] = ATTRIBUTES
         """What :meth:`open` did not find. Before it is called, nothing is used."""
         self.extra: dict[Request, int] = {}
         """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the bytes of its
@@ -83,20 +84,14 @@ class Engine:
 
     def open(self) -> None:
         """Check the attributes. Log one warning about those that are missing."""
-        self._missing = frozenset(path for path in ATTRIBUTES if not _has(self._crawler, path))
+        self._missing = [path for path in ATTRIBUTES if not _has(self._crawler, path)]
         self._engine = getattr(self._crawler, "engine", None)
         if self._missing:
+            missing = "; ".join(f"{path} ({ATTRIBUTES[path]})" for path in self._missing)
             logger.warning(
                 "The engine or the downloader of this crawl differs from those of Scrapy 2.14 to "
                 "2.19 (this is %(version)s). Missing: %(missing)s.",
-                {
-                    "version": scrapy.__version__,
-                    "missing": "; ".join(
-                        f"{path} ({effect})"
-                        for path, effect in ATTRIBUTES.items()
-                        if path in self._missing
-                    ),
-                },
+                {"version": scrapy.__version__, "missing": missing},
                 extra={"spider": self._crawler.spider},
             )
 
@@ -195,11 +190,10 @@ def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:
 
 def _has(crawler: Crawler, path: str) -> bool:
     owner, _, rest = path.partition(".")
-    value: Any = getattr(crawler, owner, None)
-    if owner == "queue":
-        value = ScrapyPriorityQueue(crawler, FifoMemoryQueue, "")
-    for name in rest.split("."):
-        if not hasattr(value, name):
-            return False
-        value = getattr(value, name)
+    is_queue = owner == "queue"
+    value = ScrapyPriorityQueue(crawler, FifoMemoryQueue, "") if is_queue else crawler.engine
+    try:
+        value = attrgetter(rest)(value)
+    except AttributeError:
+        return False
     return path != "engine.downloader.total_concurrency" or isinstance(value, int)

@@ -349,17 +349,13 @@ class Waiting(Queues):
 
 
 class FrontierOwner:
-    """The downloader middleware of a crawl that has a frontier."""
+    """The downloader middleware of a crawl, from which the scheduler's queues get the frontier."""
 
     frontier: Frontier
-    """The queues of the crawl, and the pace of its hosts."""
 
 
 def find_frontier(crawler: Crawler) -> Frontier | None:
-    """Return the frontier of a crawl, which Scrapy's scheduler has no way to pass to its queues.
-
-    None if the crawl does not obey robots.txt.
-    """
+    """Return the frontier of a crawl; None if the crawl does not obey robots.txt."""
     owner = crawler.get_downloader_middleware(FrontierOwner)
     return owner.frontier if owner is not None else None
 
@@ -685,7 +681,7 @@ class Frontier:
         if place is Place.READY:
             last = queue.slot.active
         else:
-            last = not self.policies.is_known(queue.address.origin or "")
+            last = queue.address.origin not in self.policies.files  # expired ones first
         return (queue.priority, last) if queue.owner.by_priority else (last,)
 
     def _is_reserved(self, host: Host) -> bool:
@@ -704,10 +700,7 @@ class Frontier:
     # Hosts.
 
     def set_delay(self, name: str, origin: str, seconds: float) -> None:
-        """Start no request to a host within so many seconds after the last one ended.
-
-        This is the delay of one origin of the host; 0 removes it.
-        """
+        """Set the seconds between two requests to a host that one of its origins asks for."""
         known = self.hosts.get(name)
         if seconds != (0 if known is None else known.delays.get(origin, 0)):
             host = self.host(name)
@@ -758,10 +751,7 @@ class Frontier:
         self.update_host(host)
 
     def hold_again(self, held: dict[str, float]) -> None:
-        """Hold the hosts that an earlier run of the crawl held.
-
-        ``held`` says until when, on the wall clock. It is kept up to date.
-        """
+        """Hold hosts, each until a time on the wall clock. From now on ``held`` is up to date."""
         self._held = held
         for name, until in tuple(held.items()):
             seconds = min(until - self.clock.time(), self._settings.max_backoff)

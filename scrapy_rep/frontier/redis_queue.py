@@ -75,10 +75,32 @@ class LeasedQueue(Queue):
         """0 if there are no requests, or if the lease has ended."""
 
     def peek(self) -> Request | None:
-        return self.owner.peek_at(self)
+        found = self.owner.server.zrange(self.owner.prefix + self.name, 0, 0)
+        return self.owner.decoded(found[0]) if found else None
 
     def pop(self) -> Request | None:
-        return self.owner.pop_from(self)
+        """Remove the next request, which starts. None if the lease has ended.
+
+        Returns the host to the other workers, unless it is needed for more than this request.
+        """
+        owner, host = self.owner, self.host.name
+        queues = owner.leased[host]
+        places = {each.place for each in queues}
+        is_kept = self.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
+        milliseconds = owner.lease_time(host) if is_kept else 0
+        found = owner.call("pop", host, self.name, milliseconds, queue=self.name)
+        if found is None:
+            owner.forget(host)
+            return None
+        self.size, *members = found
+        if not is_kept:
+            del owner.leased[host]
+            for each in queues:
+                each.size = 0
+        request = owner.decoded(members[0]) if members else None
+        if request is not None:
+            owner.frontier.start(self, request)
+        return request
 
 
 class Leases(Reservations):
@@ -120,7 +142,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """The queues of each leased host. A host without one has its last request in progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
-        self._prefix = f"{{{self.key}}}:queue:"
+        self.prefix = f"{{{self.key}}}:queue:"
         self._script = server.register_script(_SCRIPT)
         self._poll, self._renewal = Timer(frontier.clock), Timer(frontier.clock)
         self._renewal.start(LEASE / 3, self._renew)
@@ -134,7 +156,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
         is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
         encoded = self._encode_request(request)
-        self._call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
+        self.call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
         if host in self.leased:
             self._add(name)
 
@@ -155,9 +177,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def clear(self) -> None:
         """Remove all requests, those of other workers included."""
         for host in tuple(self.leased):
-            self._forget(host)
+            self.forget(host)
         names = self.server.zrange(self._keys["queues"], 0, -1)
-        queues = (self._prefix + _text(name) for name in names)
+        queues = (self.prefix + _text(name) for name in names)
         self.server.delete(*self._keys.values(), *queues)
 
     def close(self) -> None:
@@ -178,35 +200,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             if not queues and not queue.host.active:
                 self._return(queue.host)
 
-    def peek_at(self, queue: LeasedQueue) -> Request | None:
-        """Return the next request of a queue."""
-        found = self.server.zrange(self._prefix + queue.name, 0, 0)
-        return self._decoded(found[0]) if found else None
-
-    def pop_from(self, queue: LeasedQueue) -> Request | None:
-        """Remove the next request of a queue, which starts. None if the lease has ended.
-
-        Returns the host to the other workers, unless it is needed for more than this request.
-        """
-        host = queue.host.name
-        queues = self.leased[host]
-        places = {each.place for each in queues}
-        is_kept = queue.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
-        milliseconds = self._lease_time(host) if is_kept else 0
-        found = self._call("pop", host, queue.name, milliseconds, queue=queue.name)
-        if found is None:
-            self._forget(host)
-            return None
-        queue.size, *members = found
-        if not is_kept:
-            del self.leased[host]
-            for each in queues:
-                each.size = 0
-        request = self._decoded(members[0]) if members else None
-        if request is not None:
-            self.frontier.start(queue, request)
-        return request
-
     def request_ended(self, host: Host, delay: float) -> None:
         """Return a leased host if it has a delay, or no more requests."""
         queues = self.leased[host.name]
@@ -217,12 +210,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Lease a host for a request that does not come from these queues. Return 0, or the seconds
         until the next attempt.
         """
-        refused, _ = self._call("renew", host, self._lease_time(host), 0)
+        refused, _ = self.call("renew", host, self.lease_time(host), 0)
         return refused[1] / 1000 if refused else 0
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
-        self._call("release", host, _milliseconds(delay))
+        self.call("release", host, _milliseconds(delay))
 
     # Leases.
 
@@ -233,7 +226,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, *names = self._call("lease", _milliseconds(LEASE), *missing, *full)
+        milliseconds, *names = self.call("lease", _milliseconds(LEASE), *missing, *full)
         for name in names:
             self._add(_text(name))
         if not names:
@@ -257,14 +250,14 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues):
                 self._return(self.frontier.host(host))
-        leases = [(host, self._lease_time(host), len(own)) for host, own in self.leased.items()]
+        leases = [(host, self.lease_time(host), len(own)) for host, own in self.leased.items()]
         refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
         for host in refused[::2]:
-            self._forget(_text(host))
+            self.forget(_text(host))
         for name in found:
             self._add(_text(name))
 
-    def _lease_time(self, host: str) -> int:
+    def lease_time(self, host: str) -> int:
         """Return for how many milliseconds a host is leased. If this worker dies with a request in
         progress, the next one starts after the delay all the same.
         """
@@ -272,26 +265,26 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def _return(self, host: Host) -> None:
         """Return a host, which may be leased again after its delay."""
-        self._forget(host.name)
+        self.forget(host.name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())
         if seconds < inf:  # else a request is in progress
             self._try_call("release", host.name, _milliseconds(seconds))
 
-    def _forget(self, host: str) -> None:
+    def forget(self, host: str) -> None:
         """Remove the queues of a host that this worker no longer has."""
         for queue in self.leased.pop(host, ()):
             queue.size = 0
         self.frontier.update_origin(host)
 
-    def _call(self, function: str, *arguments: object, queue: str = "") -> Any:
+    def call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
-        keys = (*self._keys.values(), self._prefix + queue)
+        keys = (*self._keys.values(), self.prefix + queue)
         return self._script(keys=keys, args=(function, self._worker, *arguments))
 
     def _try_call(self, function: str, *arguments: object) -> Any:
         """Call a function of the script. Returns None if Redis cannot be reached."""
         try:
-            return self._call(function, *arguments)
+            return self.call(function, *arguments)
         except RedisError as error:
             logger.warning(
                 "The queue in Redis cannot be reached (%(error)s). Other workers may wait up to "
@@ -300,7 +293,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 extra={"spider": self.spider},
             )
 
-    def _decoded(self, member: bytes | str) -> Request:
+    def decoded(self, member: bytes | str) -> Request:
         request: Request = self._decode_request(member[DIGITS:])
         return request
 

@@ -78,8 +78,7 @@ class Reservations:
         renewal = self._renewals.pop(host.name, None)
         if renewal is not None:
             renewal.cancel()
-            name = host.name
-            _run(self._in_order(name, lambda: self._store.release_host(name, delay)))
+            _run(self._in_order(self._store.release_host, host, delay))
 
     def hold(self, host: Host, seconds: float) -> None:
         """Have no crawler reserve a host for so many seconds, unless another one has reserved it.
@@ -87,7 +86,7 @@ class Reservations:
         If it is reserved for this crawler, the release after the request says so.
         """
         if not self.is_reserved(host):
-            _run(self._in_order(host.name, lambda: self._hold(host.name, seconds)))
+            _run(self._in_order(self._hold, host, seconds))
 
     async def _hold(self, name: str, seconds: float) -> None:
         if not await self._store.reserve_host(name, LEASE):
@@ -103,9 +102,7 @@ class Reservations:
         began = self._clock.monotonic()
         await self._clock.sleep(0)  # until the caller has completed its update of the host
         while self._frontier.is_wanted(host):
-            seconds = await self._in_order(
-                host.name, lambda: self._store.reserve_host(host.name, LEASE)
-            )
+            seconds = await self._in_order(self._store.reserve_host, host, LEASE)
             if seconds > 0 and self._clock.monotonic() - began < MAX_RESERVATION_WAIT:
                 # The crawler that has the reservation may release it before the lease ends.
                 interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL
@@ -135,28 +132,28 @@ class Reservations:
         renewal.start(LEASE / 3, self._renew, host)
 
     def _renew(self, host: Host) -> None:
-        name = host.name
-        _run(self._in_order(name, lambda: self._store.reserve_host(name, LEASE)))
+        _run(self._in_order(self._store.reserve_host, host, LEASE))
         self._renew_later(host)
 
-    async def _in_order(self, name: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _in_order(
+        self, call: Callable[[str, float], Awaitable[T]], host: Host, seconds: float
+    ) -> T:
         """Make a call for a host after the calls for it that were made before have ended.
 
         The threads of a store may execute calls in another order. A release that comes after the
         next reservation of this crawler would end it.
         """
-        lock = self._locks.setdefault(name, DeferredLock())
+        lock = self._locks.setdefault(host.name, DeferredLock())
         acquired: list[DeferredLock] = []
         turn = lock.acquire().addCallback(acquired.append)
         try:
-            if not acquired:
-                await maybe_deferred_to_future(turn)
-            return await call()
+            await maybe_deferred_to_future(turn)
+            return await call(host.name, seconds)
         finally:
             if acquired:  # else it was cancelled before
                 lock.release()
-            if not lock.locked and self._locks.get(name) is lock:
-                del self._locks[name]
+            if not lock.locked and self._locks.get(host.name) is lock:
+                del self._locks[host.name]
 
 
 def _run(call: Coroutine[Any, Any, object]) -> None:
@@ -164,10 +161,8 @@ def _run(call: Coroutine[Any, Any, object]) -> None:
 
 
 def _log(failure: Failure) -> None:
-    error = failure.value
-    assert error is not None
-    if not isinstance(error, (asyncio.CancelledError, CancelledError)):
+    if not isinstance(failure.value, (asyncio.CancelledError, CancelledError)):
         logger.error(
             "Could not reserve a host in the store; the crawl continues without a shared delay.",
-            exc_info=(type(error), error, error.__traceback__),
+            exc_info=failure.value,
         )

@@ -133,7 +133,8 @@ class FakePolicies:
         """The origins whose robots.txt was fetched, in their order."""
         self.pages: list[str] = []
         """The URLs of the pages for which they were fetched."""
-        self.expired: set[str] = set()
+        self.files: set[str] = set()
+        """The origins that are known, and have expired."""
         self.free = 10**6
         """How many more fetches may begin."""
         self.recent = 0
@@ -151,9 +152,6 @@ class FakePolicies:
         if address.origin is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
         return self.conditions[address.origin]
-
-    def is_known(self, origin: str) -> bool:
-        return origin in self.expired
 
     def can_fetch(self) -> bool:
         return self.free > 0

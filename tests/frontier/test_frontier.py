@@ -149,7 +149,7 @@ def test_new_sites_have_a_turn_though_others_are_ready() -> None:
 def test_a_robots_txt_that_has_expired_is_fetched_before_new_ones() -> None:
     crawl = FakeCrawl()
     crawl.push(f"{A}/1", f"{B}/1")
-    crawl.policies.expired.add(C)
+    crawl.policies.files.add(C)
     crawl.push(f"{C}/1")
     crawl.policies.free = 1
     crawl.pop()
