@@ -591,6 +591,10 @@ class Frontier:
         if host.queues:
             for queue in sorted(host.queues, key=_ORDER):
                 self.update(queue)
+        self._release_unwanted(host)
+
+    def _release_unwanted(self, host: Host) -> None:
+        """Release the reservation of a host that nothing waits for, which may be forgotten."""
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
             self.reservations.cancel(host)
             self.reservations.release(host, 0)
@@ -646,7 +650,7 @@ class Frontier:
         if slot is not host:
             slot.queues.pop(queue, None)
             self._forget_if_idle(slot)
-        self.update_host(host)
+        self._release_unwanted(host)
 
     def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
         """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
