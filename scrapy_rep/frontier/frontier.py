@@ -200,13 +200,10 @@ class Queues(ABC):
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
-        self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
-        self.ranked = {
-            Place.READY: self.ready,
-            Place.UNKNOWN: self.unknown,
-            Place.DROPS: self.drops,
-        }
+        places = Place.READY, Place.UNKNOWN, Place.DROPS
+        self.ranked = {place: Ranked() for place in places}
         """The places in which queues take turns."""
+        self.ready, self.unknown, self.drops = self.ranked.values()
         frontier.queues.append(self)
 
     def push(self, request: Request) -> None:
@@ -413,9 +410,7 @@ class Frontier:
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            seconds = self.policies.delay(address)
-            if seconds and address.origin is not None:
-                host.set_delay(address.origin, seconds)
+            host.set_delay(address.origin or "", self.policies.delay(address))
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def host(self, name: str) -> Host:
