@@ -375,10 +375,8 @@ class PolicyCache:
         None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
         unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
-        if self._settings.unreachable != "wait":
-            return None
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
-        if seconds is None:
+        if seconds is None or self._settings.unreachable != "wait":
             return None
         waited = self._clock.monotonic() - origin.outage_began
         return seconds if waited + seconds <= self._settings.max_wait else None
