@@ -117,8 +117,7 @@ class PolicyCache:
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for a file of an origin, which is that of their final URL."""
         self.bodies: dict[str, bytes] | None = None
-        """The good copies by origin, as they were received. None: they are not kept, as in a crawl.
-        """
+        """The good copies by origin, as they were received; None if they are not kept."""
         self.local_rules: LocalRulesFile | None = None
         """The local rules of the crawl. None without REP_LOCAL_RULES."""
         if settings.local_rules is not None:
@@ -129,9 +128,8 @@ class PolicyCache:
         """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
         """The origins whose next request a local rule has disallowed since it was queued."""
-        self._unreachable_policy = UnreachablePolicy(
-            settings.unreachable == "allow", settings.unreachable_days
-        )
+        is_allowed = settings.unreachable == "allow"
+        self._unreachable_policy = UnreachablePolicy(is_allowed, settings.unreachable_days)
         self._tokens = lru_cache(MAX_CACHED_AGENTS)(self._parse_agent)
         self._has_warned_of_agent = False
         self._events = events
@@ -156,10 +154,8 @@ class PolicyCache:
             shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
-        self.tdm_files: TdmFiles | None = None
+        self.tdm_files = TdmFiles(crawler, self) if settings.tdmrep else None
         """The TDM files of the crawl. None without REP_TDMREP."""
-        if settings.tdmrep:
-            self.tdm_files = TdmFiles(crawler, self)
         self.states_usage = False
         """Whether a robots.txt of this crawl may state a usage of its pages."""
         self._idle_polls = 0
@@ -184,13 +180,11 @@ class PolicyCache:
             self.evict(reserve=1)
         origin = self.files.find_or_add(key)
         action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
-        if action in (Action.REFRESH, Action.FETCH):
-            if not self.frontier.is_closing:
-                origin.start_fetch(self.now())
-                self._fetch(origin, request)
+        if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
+            origin.start_fetch(self.now())
+            self._fetch(origin, request)
             # Twisted runs a coroutine at once, so the fetch may have ended already.
-            if action is Action.FETCH:
-                action = Action.WAIT if origin.in_flight else origin.next_action(self.now())
+            action = origin.next_action(self.now())
         return origin if action in (Action.NONE, Action.REFRESH) else None
 
     async def wait_for(
@@ -314,8 +308,7 @@ class PolicyCache:
             or url.endswith(ROBOTS_TXT)
         ):
             return _address(key)  # the usual case
-        host = host_of(key)
-        slot = meta.get("download_slot")
+        host, slot = host_of(key), meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
             slot = None
         kind = Kind.OBEY
@@ -382,10 +375,8 @@ class PolicyCache:
         None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
         unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
-        if self._settings.unreachable != "wait":
-            return None
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
-        if seconds is None:
+        if seconds is None or self._settings.unreachable != "wait":
             return None
         waited = self._clock.monotonic() - origin.outage_began
         return seconds if waited + seconds <= self._settings.max_wait else None

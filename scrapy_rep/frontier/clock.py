@@ -59,8 +59,7 @@ class Clock:
     async def sleep(self, seconds: float) -> None:
         """Return after ``seconds``. Scrapy has a function for this only from 2.18 on."""
         done: Deferred[None] = Deferred()
-        timer = Timer(self)
-        timer.start(seconds, fire, done, None)
+        timer = self.call_later(seconds, fire, done, None)
         try:
             await maybe_deferred_to_future(done)
         finally:

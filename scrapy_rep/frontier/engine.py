@@ -54,7 +54,6 @@ MAX_EXTRA = 1000
 """How many requests may wait or be sent beyond CONCURRENT_REQUESTS. Without a limit, a scheduler
 that does not know which requests may start would be read into memory."""
 
-
 MAX_WAITING_BYTES = 5_000_000
 """Bytes of responses that may wait beyond CONCURRENT_REQUESTS. Scrapy's
 SCRAPER_SLOT_MAX_ACTIVE_SIZE has the same value."""

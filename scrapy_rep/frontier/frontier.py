@@ -200,13 +200,10 @@ class Queues(ABC):
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
-        self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
-        self.ranked = {
-            Place.READY: self.ready,
-            Place.UNKNOWN: self.unknown,
-            Place.DROPS: self.drops,
-        }
+        places = Place.READY, Place.UNKNOWN, Place.DROPS
+        self.ranked = {place: Ranked() for place in places}
         """The places in which queues take turns."""
+        self.ready, self.unknown, self.drops = self.ranked.values()
         frontier.queues.append(self)
 
     def push(self, request: Request) -> None:
@@ -413,9 +410,7 @@ class Frontier:
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            seconds = self.policies.delay(address)
-            if seconds and address.origin is not None:
-                host.set_delay(address.origin, seconds)
+            host.set_delay(address.origin or "", self.policies.delay(address))
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def host(self, name: str) -> Host:
@@ -727,9 +722,12 @@ class Frontier:
                 self.update_host(host)
             return
         doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
+        now = self.clock.monotonic()
         seconds = min(retry_after or doubled, self._settings.max_backoff)
-        added = seconds - max(host.held_until - self.clock.monotonic(), 0)
+        added = seconds - max(host.held_until - now, 0)
         if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):
+            if retry_after is not None:  # a little later: not counted as one more
+                host.held_until = max(host.held_until, now + seconds)
             return
         if not host.backoffs:
             logger.info(
@@ -777,14 +775,14 @@ class Frontier:
 
     def _forget_if_idle(self, host: Host) -> None:
         """Remove the oldest of the hosts that have no requests, if there are too many."""
-        if not host.is_idle or self.hosts.get(host.name) is not host:
+        if host.queues or host.active or self.hosts.get(host.name) is not host:
             return
         self._cancel_alarm(host)
         self._idle[host.name] = host
         self._idle.move_to_end(host.name)
         while len(self._idle) > MAX_IDLE_HOSTS:
             name, oldest = self._idle.popitem(last=False)
-            if not oldest.is_idle:
+            if oldest.queues or oldest.active:
                 continue
             if oldest.seconds_left(self.clock.monotonic()):
                 self._idle[name] = oldest  # its delay is not over
@@ -824,10 +822,8 @@ class Frontier:
         address = self.waiting.address(request)
         if address in self.waiting.queues:
             return False
-        host, _ = self.hosts_of(address)
-        if host.is_paced and (
-            host.seconds_left(self.clock.monotonic()) or not self._is_reserved(host)
-        ):
+        host, now = self.hosts_of(address)[0], self.clock.monotonic()
+        if host.is_paced and (host.seconds_left(now) or not self._is_reserved(host)):
             return False
         self._begin(request, InProgress(host, host, address.origin, False, host.backoffs))
         return True

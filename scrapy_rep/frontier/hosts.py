@@ -72,8 +72,3 @@ class Host:
         if self.active:
             return inf
         return max(self.last_end + self.delay - now, self.held_until - now, 0)
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request waits for the host, and none is in progress."""
-        return not (self.queues or self.active)

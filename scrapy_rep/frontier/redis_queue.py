@@ -114,10 +114,11 @@ class Leases(Reservations):
         return host.name in self._queue.leased or super().is_reserved(host)
 
     def release(self, host: Host, delay: float) -> None:
-        if host.name in self._queue.leased:
-            self._queue.request_ended(host, delay)
-        else:
+        queues = self._queue.leased.get(host.name)
+        if queues is None:
             super().release(host, delay)
+        elif (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
+            self._queue.return_host(host)
 
 
 class RedisQueue(Queues, Base):  # type: ignore[misc]
@@ -187,7 +188,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         self._poll.cancel()
         self._renewal.cancel()
         for host in tuple(self.leased):
-            self._return(self.frontier.host(host))
+            self.return_host(self.frontier.host(host))
         self.frontier.queues.remove(self)
 
     # What the frontier and its queues call.
@@ -198,13 +199,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         if queues is not None:
             queues.remove(queue)
             if not queues and not queue.host.active:
-                self._return(queue.host)
-
-    def request_ended(self, host: Host, delay: float) -> None:
-        """Return a leased host if it has a delay, or no more requests."""
-        queues = self.leased[host.name]
-        if (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
-            self._return(host)
+                self.return_host(queue.host)
 
     async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
         """Lease a host for a request that does not come from these queues. Return 0, or the seconds
@@ -249,7 +244,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues):
-                self._return(self.frontier.host(host))
+                self.return_host(self.frontier.host(host))
         leases = [(host, self.lease_time(host), len(own)) for host, own in self.leased.items()]
         refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
         for host in refused[::2]:
@@ -263,7 +258,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """
         return _milliseconds(LEASE + self.frontier.delay(host))
 
-    def _return(self, host: Host) -> None:
+    def return_host(self, host: Host) -> None:
         """Return a host, which may be leased again after its delay."""
         self.forget(host.name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())

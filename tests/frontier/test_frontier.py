@@ -263,10 +263,12 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
 def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     crawl = crawl_of(A, number=30)
     several = [crawl.take() for _ in range(5)]
-    for request, status in zip(several, (503, 429, 200, 503, 404), strict=True):
-        crawl.frontier.note_answer(crawl.frontier.in_progress[request], status, None)
+    answers = (503, None), (429, None), (200, None), (503, 1.5), (404, None)
+    for request, answer in zip(several, answers, strict=True):
+        crawl.frontier.note_answer(crawl.frontier.in_progress[request], *answer)
         crawl.end(request)
-    assert crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now) == 1
+    held = crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
+    assert held == 1.5, "as long as an answer asks"
     assert crawl.stat("backoff_count") == 1
 
 
