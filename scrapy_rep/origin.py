@@ -26,7 +26,7 @@ from .protocol.access import (
     Unreachable,
     retry_interval,
 )
-from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of, verdict_as_sent
+from .protocol.paths import ROBOTS_TXT, host_of, other_paths, path_of
 from .protocol.records import Pacing
 from .protocol.robotstxt import Reason, RobotsTxt, Verdict
 from .stores.entry import Entry
@@ -383,9 +383,12 @@ class Origin(OriginFile):
         or if :meth:`next_attempt` does not return None.
         """
         verdict = self.verdict_on(url, agents, now, unreachable)
-        if not verdict.allowed or not other_paths(url):  # the usual case
-            return verdict
-        return verdict_as_sent(lambda path: self.verdict_on(path, agents, now, unreachable), url)
+        if verdict.allowed:
+            for path in other_paths(url):
+                other = self.verdict_on(path, agents, now, unreachable)
+                if not other.allowed:
+                    return other.as_sent(path)
+        return verdict
 
     def verdict_on(
         self, url: str, agents: tuple[str, ...], now: float, unreachable: UnreachablePolicy
