@@ -20,7 +20,7 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Take every argument as it is."""
-        parser.prefix_chars = "\0"  # the parser ignores options that it does not know
+        parser.prefix_chars = "\0"  # else Scrapy's parser drops options that it does not know
         parser.add_argument("arguments", nargs=argparse.REMAINDER)
         parser.set_defaults(profile=None)
 
