@@ -425,9 +425,8 @@ class Origin(OriginFile):
         return max(self.refresh_at - now, 0)
 
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
-        """Return the pace that the good copy states for a crawler with these product tokens."""
-        if self.content is None:
-            return None
+        """Return the pace that the good copy, which has to be there, states for these tokens."""
+        assert self.content is not None
         if self._paced is None or self._paced[0] is not self.content or self._paced[1] != agents:
             self._paced = self.content, agents, Pacing.of(self.content, agents)
         return self._paced[2]

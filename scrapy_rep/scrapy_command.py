@@ -19,12 +19,8 @@ class Command(ScrapyCommand):
         return "Check, show and compare robots.txt files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Take every argument as it is.
-
-        Scrapy's parser ignores options that it does not know. Without a prefix for options, it
-        has none of its own, and passes all arguments on.
-        """
-        parser.prefix_chars = "\0"
+        """Take every argument as it is."""
+        parser.prefix_chars = "\0"  # else Scrapy's parser drops options that it does not know
         parser.add_argument("arguments", nargs=argparse.REMAINDER)
         parser.set_defaults(profile=None)
 

@@ -51,18 +51,16 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
         raise
 
 
-def warn_that_nothing_is_obeyed(crawler: Crawler) -> None:
-    """Warn that ROBOTSTXT_OBEY is off, although the package is enabled."""
-    _warn(
-        crawler,
-        "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
-        "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or disable "
-        "scrapy-rep.",
-    )
-
-
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     """Warn about settings that are probably mistakes, once each."""
+    if not settings.obey:
+        _warn(
+            crawler,
+            "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
+            "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
+            "disable scrapy-rep.",
+        )
+        return
     for name, similar in settings.unknown:
         hint = f" Did you mean {similar}?" if similar else ""
         _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")

@@ -41,7 +41,7 @@ from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings
-from ..startup import abort_on_setting_error, warn_about_configuration, warn_that_nothing_is_obeyed
+from ..startup import abort_on_setting_error, warn_about_configuration
 from .policy_cache import PolicyCache
 from .recording import open_archive, open_event_log
 
@@ -67,7 +67,7 @@ class RobotsTxtMiddleware(FrontierOwner):
     def __init__(self, crawler: Crawler) -> None:
         self._settings = settings = read_settings(crawler)
         if not settings.obey:
-            warn_that_nothing_is_obeyed(crawler)
+            warn_about_configuration(crawler, settings)
             raise NotConfigured
         assert crawler.stats is not None
         self._crawler = crawler
