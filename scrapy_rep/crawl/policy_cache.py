@@ -454,10 +454,7 @@ class PolicyCache:
             (self._parsed.get(key) or self.files.find_or_add(key)).has_pages = True
 
     def reload_local_rules(self) -> bool:
-        """Read the local rules again if they have changed. Returns whether other rules apply now.
-
-        Requests that wait get their verdict after this. Call it often: it seldom looks.
-        """
+        """Read local rules that have changed again. Returns whether other rules apply now."""
         if self.local_rules is None or self._clock.monotonic() < self._next_look:
             return False
         self._next_look = self._clock.monotonic() + LOOK_INTERVAL
@@ -582,10 +579,7 @@ class PolicyCache:
     def _finish(
         self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
     ) -> None:
-        """Note the result of a fetch, which is final even if a later step fails.
-
-        ``event`` is None if the file came from the store.
-        """
+        """Note the result of a fetch. ``event`` is None if the file came from the store."""
         is_cancelled = isinstance(event, Cancelled)
         origin.in_flight = False
         if event is not None:

@@ -241,9 +241,7 @@ class OriginPriorityQueue(Queues):
     # Files.
 
     def make(self, name: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
-        """Return a queue of Scrapy's, for the requests in a directory. That of ScrapyPriorityQueue
-        has no name.
-        """
+        """Return Scrapy's queue of a directory. ScrapyPriorityQueue has one without a name."""
         downstream, start = self._classes
         key = f"{self.key}/{_directory(name)}" if name else self.key
         requests = ScrapyPriorityQueue(self._crawler, downstream, key, start_queue_cls=start)
@@ -313,10 +311,7 @@ class OriginPriorityQueue(Queues):
 
 
 class PriorityFirstQueue(OriginPriorityQueue):
-    """The same, but a request of a higher priority comes first, whatever its host is.
-
-    This is what Scrapy's ScrapyPriorityQueue does.
-    """
+    """Gives requests of a higher priority first, whatever their host: as ScrapyPriorityQueue."""
 
     by_priority = True
 

@@ -202,9 +202,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 self.return_host(queue.host)
 
     async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
-        """Lease a host for a request that does not come from these queues. Return 0, or the seconds
-        until the next attempt.
-        """
+        """Lease a host for another request. Return 0, or the seconds until the next attempt."""
         refused, _ = self.call("renew", host, self.lease_time(host), 0)
         return refused[1] / 1000 if refused else 0
 
