@@ -269,9 +269,8 @@ class PolicyCache:
 
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
-        if self.local_rules is None:
-            return None
-        return self.local_rules.disallowed(key, url, self._clock.time())
+        rules = self.local_rules
+        return rules.disallowed(key, url, self._clock.time()) if rules is not None else None
 
     def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
         """Return the product tokens for a User-Agent header. Warn of an unclear one, once."""

@@ -76,11 +76,6 @@ class Engine:
         self._limit = self._enlarged = 0
         """CONCURRENT_REQUESTS, and the limit with the requests in ``extra``."""
 
-    @property
-    def downloads(self) -> int:
-        """How many requests occupy CONCURRENT_REQUESTS slots."""
-        return len(self.active) - len(self.extra)
-
     def open(self) -> None:
         """Check the attributes. Log one warning about those that are missing."""
         self._missing = [path for path in ATTRIBUTES if not _has(self._crawler, path)]

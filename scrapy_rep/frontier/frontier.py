@@ -463,7 +463,8 @@ class Frontier:
         """
         if self.is_closing:
             return 0, 0, 0
-        free = max(self._concurrency - self.engine.downloads - owner.ready.size, 0)
+        downloads = len(self.engine.active) - len(self.engine.extra)
+        free = max(self._concurrency - downloads - owner.ready.size, 0)
         if not self.policies.can_fetch():  # queues that are unknown here are of no use now
             is_full = owner.unknown.size >= LOOK_AHEAD * self._concurrency
             return 0 if is_full else min(free, 1), 0, 0

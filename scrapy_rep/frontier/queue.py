@@ -247,10 +247,15 @@ class OriginPriorityQueue(Queues):
         requests = ScrapyPriorityQueue(self._crawler, downstream, key, start_queue_cls=start)
         # Not Scrapy's init_prios(), which leaves the files of empty queues open before 2.15.
         for priority in startprios:
-            _keep(requests.queues, priority, requests.qfactory(priority))
+            opened = [(requests.queues, requests.qfactory(priority))]
             if start is not None:
-                stored = build_from_crawler(start, self._crawler, f"{key}/{priority}s")
-                _keep(start_queues(requests), priority, stored)
+                queue = build_from_crawler(start, self._crawler, f"{key}/{priority}s")
+                opened.append((start_queues(requests), queue))
+            for queues, queue in opened:
+                if queue:
+                    queues[priority] = queue
+                else:
+                    queue.close()
         requests.curprio = min((*requests.queues, *start_queues(requests)), default=None)
         return requests
 
@@ -335,14 +340,6 @@ def _peek(queues: ScrapyPriorityQueue) -> Request | None:
                 file.seek(0, SEEK_END)
             return request
     return None
-
-
-def _keep(queues: dict[int, QueueProtocol], priority: int, queue: QueueProtocol) -> None:
-    """Keep a queue that was opened, or close its files if it is empty."""
-    if queue:
-        queues[priority] = queue
-    else:
-        queue.close()
 
 
 def _directory(name: str) -> str:
