@@ -632,8 +632,7 @@ class PolicyCache:
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
     ) -> None:
-        is_new_outage = file.state is State.UNREACHABLE and file.failures <= 1
-        if isinstance(event, Unreachable) and is_new_outage:
+        if isinstance(event, Unreachable) and file.state is State.UNREACHABLE and file.failures < 2:
             self._warn_of_outage(file, event)
         if self._events is not None:
             self._events.fetched(file, event, body)

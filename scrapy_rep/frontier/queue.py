@@ -42,9 +42,7 @@ of their origins at each :meth:`OriginPriorityQueue.pop`."""
 
 
 class OriginQueue(Queue):
-    """The requests of one address: in most cases, of one origin. A single request in memory is kept
-    without a queue of Scrapy's, which takes more memory than the request.
-    """
+    """The requests of one address. A single one in memory needs no queue of Scrapy's."""
 
     __slots__ = ("_first", "_name", "_prios", "_requests")
 
