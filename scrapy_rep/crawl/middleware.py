@@ -43,7 +43,7 @@ from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .policy_cache import PolicyCache
-from .recording import open_archive, open_event_log
+from .recording import open_recordings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -73,8 +73,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._crawler = crawler
         self._stats = crawler.stats
         self._clock = clock = Clock()
-        archive = open_archive(crawler, settings, clock)
-        self.events = open_event_log(crawler, settings, clock, archive)
+        self.events, archive = open_recordings(crawler, settings, clock)
         """The events for the report; None without REP_REPORT."""
         self._engine = Engine(crawler)
         self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events, archive)

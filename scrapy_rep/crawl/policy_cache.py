@@ -269,9 +269,8 @@ class PolicyCache:
 
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
-        if self.local_rules is None:
-            return None
-        return self.local_rules.disallowed(key, url, self._clock.time())
+        rules = self.local_rules
+        return rules.disallowed(key, url, self._clock.time()) if rules is not None else None
 
     def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
         """Return the product tokens for a User-Agent header. Warn of an unclear one, once."""
@@ -454,10 +453,7 @@ class PolicyCache:
             (self._parsed.get(key) or self.files.find_or_add(key)).has_pages = True
 
     def reload_local_rules(self) -> bool:
-        """Read the local rules again if they have changed. Returns whether other rules apply now.
-
-        Requests that wait get their verdict after this. Call it often: it seldom looks.
-        """
+        """Read local rules that have changed again. Returns whether other rules apply now."""
         if self.local_rules is None or self._clock.monotonic() < self._next_look:
             return False
         self._next_look = self._clock.monotonic() + LOOK_INTERVAL
@@ -582,10 +578,7 @@ class PolicyCache:
     def _finish(
         self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
     ) -> None:
-        """Note the result of a fetch, which is final even if a later step fails.
-
-        ``event`` is None if the file came from the store.
-        """
+        """Note the result of a fetch. ``event`` is None if the file came from the store."""
         is_cancelled = isinstance(event, Cancelled)
         origin.in_flight = False
         if event is not None:
@@ -639,8 +632,7 @@ class PolicyCache:
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
     ) -> None:
-        is_new_outage = file.state is State.UNREACHABLE and file.failures <= 1
-        if isinstance(event, Unreachable) and is_new_outage:
+        if isinstance(event, Unreachable) and file.state is State.UNREACHABLE and file.failures < 2:
             self._warn_of_outage(file, event)
         if self._events is not None:
             self._events.fetched(file, event, body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -22,36 +22,28 @@ if TYPE_CHECKING:
     from ..reports.event_log import CrawlLog
 
 
-def open_event_log(
-    crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
-) -> CrawlLog | None:
-    """Open the event log of a crawl, which writes its report; None without REP_REPORT.
+def open_recordings(
+    crawler: Crawler, settings: Settings, clock: Clock
+) -> tuple[CrawlLog | None, Archive | None]:
+    """Open the event log of a crawl, which writes its report, and its archive, if they are set.
 
     The report has the hash of the archive, so it closes the archive.
 
     Raises :class:`SettingError` for a path that cannot be written, and if a library is missing.
     """
-    if not settings.report:
-        return None
-    value, arguments = ", ".join(settings.report), (crawler, settings, clock, archive)
-    return cast("CrawlLog", _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments))
-
-
-def open_archive(crawler: Crawler, settings: Settings, clock: Clock) -> Archive | None:
-    """Open the archive of a crawl; None without REP_ARCHIVE.
-
-    Raises :class:`SettingError` for a file that cannot be made, and if warcio is not installed.
-    """
-    if settings.archive is None:
-        return None
-    spider = crawler.spider or crawler.spidercls
-    path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
-    arguments = path, spider.name, settings, crawler.stats, clock
-    archive: Archive = _opened("REP_ARCHIVE", settings.archive, "archive.Archive", *arguments)
-    crawler.signals.connect(archive.start, signal=signals.spider_opened)
-    if not settings.report:
-        crawler.signals.connect(archive.close, signal=signals.spider_closed)
-    return archive
+    log = archive = None
+    if settings.archive is not None:
+        spider = crawler.spider or crawler.spidercls
+        path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
+        values = path, spider.name, settings, crawler.stats, clock
+        archive = _opened("REP_ARCHIVE", settings.archive, "archive.Archive", *values)
+        crawler.signals.connect(archive.start, signal=signals.spider_opened)
+        if not settings.report:
+            crawler.signals.connect(archive.close, signal=signals.spider_closed)
+    if settings.report:
+        value, arguments = ", ".join(settings.report), (crawler, settings, clock, archive)
+        log = _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments)
+    return log, archive
 
 
 def _opened(setting: str, value: str, name: str, *arguments: object) -> Any:

@@ -289,7 +289,7 @@ class Fetcher:
         """
 
         def is_waiting() -> bool:
-            return request in self._frontier.waiting or self._engine.held(request) is not None
+            return request in self._frontier.waiting.waiters or bool(self._engine.held(request))
 
         engine = self._crawler.engine
         assert engine is not None

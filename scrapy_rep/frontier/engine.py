@@ -76,11 +76,6 @@ class Engine:
         self._limit = self._enlarged = 0
         """CONCURRENT_REQUESTS, and the limit with the requests in ``extra``."""
 
-    @property
-    def downloads(self) -> int:
-        """How many requests occupy CONCURRENT_REQUESTS slots."""
-        return len(self.active) - len(self.extra)
-
     def open(self) -> None:
         """Check the attributes. Log one warning about those that are missing."""
         self._missing = [path for path in ATTRIBUTES if not _has(self._crawler, path)]
@@ -122,10 +117,9 @@ class Engine:
         return "engine.downloader.active" in self._missing or request in self.active
 
     def take_held(self, request: Request) -> Deferred[Any] | None:
-        """Remove a request from its download slot, in which it waits.
+        """Remove a request from its download slot. Return what the downloader waits for, or None.
 
-        Return what the downloader waits for: a response, or a request that the engine schedules.
-        None if the request does not wait there.
+        That is a response, or a request that the engine schedules.
         """
         held = self.held(request)
         if held is None or "engine.downloader._process_queue" in self._missing:
@@ -151,10 +145,7 @@ class Engine:
         return self._engine.downloader.slots.get(request.meta.get("download_slot"))
 
     def exclude(self, request: Request) -> bool:
-        """Exclude a request that the downloader has, or gets now, from CONCURRENT_REQUESTS.
-
-        Returns whether this call has done so.
-        """
+        """Stop counting a request in CONCURRENT_REQUESTS. Returns whether this call has done so."""
         if request in self.extra or len(self.extra) >= MAX_EXTRA:
             return False
         self.extra[request] = 0

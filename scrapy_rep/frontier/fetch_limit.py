@@ -60,10 +60,7 @@ class FetchLimit:
         return len(self._in_progress) < self._most
 
     async def acquire(self) -> Permit:
-        """Wait for a permit, and return it. Give it back with :meth:`release`.
-
-        The caller sets ``expire`` when the fetch can be ended.
-        """
+        """Wait for a permit. Set its ``expire``, and give it back with :meth:`release`."""
         permit = Permit()
         self._waiting.append(permit)
         self.update()

@@ -258,7 +258,7 @@ class Waiting(Queues):
         self.frontier = frontier
         self.ranked = {}  # these queues take no turns
         self.queues: dict[Address, WaitingQueue] = {}
-        self._waiters: dict[Request, Deferred[bool]] = {}
+        self.waiters: dict[Request, Deferred[bool]] = {}
         """What the requests await."""
         self._moved: list[WaitingQueue] = []
         """The queues that :meth:`serve` has to look at."""
@@ -278,7 +278,7 @@ class Waiting(Queues):
         self.frontier.finish(request, sent=False)
         if self.frontier.is_closing:
             return False
-        self._waiters[request] = waiter
+        self.waiters[request] = waiter
         is_excluded = self.frontier.engine.exclude(request)
         try:
             self.push_to(address, request)
@@ -287,8 +287,8 @@ class Waiting(Queues):
             self.frontier.finish(request, sent=False)
             raise
         finally:
-            if request in self._waiters:
-                del self._waiters[request]
+            if request in self.waiters:
+                del self.waiters[request]
                 queue = self.queues[address]
                 queue.discard(request)
                 self.frontier.update(queue)
@@ -322,7 +322,7 @@ class Waiting(Queues):
                 started = []
                 while each.place is Place.READY or each.place is Place.DROPS:
                     request = each.pop()
-                    started.append(self._waiters.pop(request))
+                    started.append(self.waiters.pop(request))
                     self.frontier.start(each, request)
                 for waiter in started:
                     fire(waiter, True)
@@ -335,14 +335,11 @@ class Waiting(Queues):
 
     def close(self) -> None:
         """End all waiting."""
-        for waiter in tuple(self._waiters.values()):
+        for waiter in tuple(self.waiters.values()):
             fire(waiter, False)
 
-    def __contains__(self, request: Request) -> bool:
-        return request in self._waiters
-
     def __len__(self) -> int:
-        return len(self._waiters)
+        return len(self.waiters)
 
 
 class FrontierOwner:
@@ -429,10 +426,7 @@ class Frontier:
         self.update(queue)
 
     def next_queue(self, owner: Queues) -> Queue | None:
-        """Return the queue whose next request starts now; None if there is none.
-
-        Begins fetches for queues whose robots.txt is not known, as far as they are needed soon.
-        """
+        """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
         if self.is_closing:
             return None
         if len(self.in_progress) + len(self.waiting) > len(self.engine.active):
@@ -469,7 +463,8 @@ class Frontier:
         """
         if self.is_closing:
             return 0, 0, 0
-        free = max(self._concurrency - self.engine.downloads - owner.ready.size, 0)
+        downloads = len(self.engine.active) - len(self.engine.extra)
+        free = max(self._concurrency - downloads - owner.ready.size, 0)
         if not self.policies.can_fetch():  # queues that are unknown here are of no use now
             is_full = owner.unknown.size >= LOOK_AHEAD * self._concurrency
             return 0 if is_full else min(free, 1), 0, 0
@@ -504,10 +499,7 @@ class Frontier:
         self.update_host(host)
 
     def finish(self, request: Request, *, sent: bool = True) -> None:
-        """End a request, if it is in progress.
-
-        ``sent`` says whether the host may have received it: then the delay begins now.
-        """
+        """End a request, if it is in progress. If the host may have it, the delay begins now."""
         found = self.in_progress.pop(request, None)
         if found is None:
             return

@@ -42,9 +42,7 @@ of their origins at each :meth:`OriginPriorityQueue.pop`."""
 
 
 class OriginQueue(Queue):
-    """The requests of one address: in most cases, of one origin. A single request in memory is kept
-    without a queue of Scrapy's, which takes more memory than the request.
-    """
+    """The requests of one address. A single one in memory needs no queue of Scrapy's."""
 
     __slots__ = ("_first", "_name", "_prios", "_requests")
 
@@ -241,18 +239,21 @@ class OriginPriorityQueue(Queues):
     # Files.
 
     def make(self, name: str, startprios: Iterable[int] = ()) -> ScrapyPriorityQueue:
-        """Return a queue of Scrapy's, for the requests in a directory. That of ScrapyPriorityQueue
-        has no name.
-        """
+        """Return Scrapy's queue of a directory. ScrapyPriorityQueue has one without a name."""
         downstream, start = self._classes
         key = f"{self.key}/{_directory(name)}" if name else self.key
         requests = ScrapyPriorityQueue(self._crawler, downstream, key, start_queue_cls=start)
         # Not Scrapy's init_prios(), which leaves the files of empty queues open before 2.15.
         for priority in startprios:
-            _keep(requests.queues, priority, requests.qfactory(priority))
+            opened = [(requests.queues, requests.qfactory(priority))]
             if start is not None:
-                stored = build_from_crawler(start, self._crawler, f"{key}/{priority}s")
-                _keep(start_queues(requests), priority, stored)
+                queue = build_from_crawler(start, self._crawler, f"{key}/{priority}s")
+                opened.append((start_queues(requests), queue))
+            for queues, queue in opened:
+                if queue:
+                    queues[priority] = queue
+                else:
+                    queue.close()
         requests.curprio = min((*requests.queues, *start_queues(requests)), default=None)
         return requests
 
@@ -313,10 +314,7 @@ class OriginPriorityQueue(Queues):
 
 
 class PriorityFirstQueue(OriginPriorityQueue):
-    """The same, but a request of a higher priority comes first, whatever its host is.
-
-    This is what Scrapy's ScrapyPriorityQueue does.
-    """
+    """Gives requests of a higher priority first, whatever their host: as ScrapyPriorityQueue."""
 
     by_priority = True
 
@@ -340,14 +338,6 @@ def _peek(queues: ScrapyPriorityQueue) -> Request | None:
                 file.seek(0, SEEK_END)
             return request
     return None
-
-
-def _keep(queues: dict[int, QueueProtocol], priority: int, queue: QueueProtocol) -> None:
-    """Keep a queue that was opened, or close its files if it is empty."""
-    if queue:
-        queues[priority] = queue
-    else:
-        queue.close()
 
 
 def _directory(name: str) -> str:

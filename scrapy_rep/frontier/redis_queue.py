@@ -36,7 +36,7 @@ from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untype
 
 from ..logs import get_logger
 from .clock import Timer
-from .frontier import Address, Frontier, Place, Queue, Queues, find_frontier
+from .frontier import Address, Place, Queue, Queues, find_frontier
 from .hosts import Host
 from .reservation import LEASE, Reservations
 
@@ -106,19 +106,17 @@ class LeasedQueue(Queue):
 class Leases(Reservations):
     """The reservations of a worker. A host that it has leased is reserved."""
 
-    def __init__(self, queue: RedisQueue, frontier: Frontier) -> None:
-        super().__init__(queue, frontier)
-        self._queue = queue
+    _store: RedisQueue
 
     def is_reserved(self, host: Host) -> bool:
-        return host.name in self._queue.leased or super().is_reserved(host)
+        return host.name in self._store.leased or super().is_reserved(host)
 
     def release(self, host: Host, delay: float) -> None:
-        queues = self._queue.leased.get(host.name)
+        queues = self._store.leased.get(host.name)
         if queues is None:
             super().release(host, delay)
         elif (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
-            self._queue.return_host(host)
+            self._store.return_host(host)
 
 
 class RedisQueue(Queues, Base):  # type: ignore[misc]
@@ -202,9 +200,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 self.return_host(queue.host)
 
     async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
-        """Lease a host for a request that does not come from these queues. Return 0, or the seconds
-        until the next attempt.
-        """
+        """Lease a host for another request. Return 0, or the seconds until the next attempt."""
         refused, _ = self.call("renew", host, self.lease_time(host), 0)
         return refused[1] / 1000 if refused else 0
 

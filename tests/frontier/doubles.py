@@ -102,10 +102,6 @@ class FakeEngine:
         self.woken = 0
 
     @property
-    def downloads(self) -> int:
-        return len(self.active - self.excluded)
-
-    @property
     def extra(self) -> set[Request]:
         return self.excluded
 

@@ -327,7 +327,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     caller, robots_txt, later = (Request(f"{A}/{path}") for path in ("b", "robots.txt", "a"))
     crawl.wait(caller, robots_txt, later)
     await settle()
-    assert caller in crawl.frontier.waiting
+    assert caller in crawl.frontier.waiting.waiters
     assert crawl.engine.excluded == {caller, robots_txt, later}
     for expected in (robots_txt, caller, later):
         crawl.end(last)
