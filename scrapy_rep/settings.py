@@ -180,20 +180,22 @@ class Settings:
 
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
-    too_many_redirects: str = _setting("REP_TOO_MANY_REDIRECTS", "unavailable", MEANING)
+    on_too_many_redirects: str = _setting("REP_ON_TOO_MANY_REDIRECTS", "unavailable", MEANING)
     not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", MEANING)
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
-    server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404", (), HOST_NAMES)
-    unreachable: str = _setting("REP_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait"))
+    server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404_HOSTS", (), HOST_NAMES)
+    on_unreachable: str = _setting(
+        "REP_ON_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait")
+    )
     unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
-    cache_min: float = _setting("REP_CACHE_MIN", 300.0, SECONDS)
-    cache_max: float = _setting("REP_CACHE_MAX", 86400.0, SECONDS)
+    min_ttl: float = _setting("REP_MIN_TTL", 300.0, SECONDS)
+    max_ttl: float = _setting("REP_MAX_TTL", 86400.0, SECONDS)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
     concurrent_robotstxt_requests: int = _setting(
         "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, _whole_numbers(1)
     )
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
-    max_delay: float = _setting("REP_MAX_DELAY", 300.0, SECONDS)
+    max_crawl_delay: float = _setting("REP_MAX_CRAWL_DELAY", 300.0, SECONDS)
     backoff: bool = _setting("REP_BACKOFF", True, BOOLEAN)
     max_backoff: float = _setting("REP_MAX_BACKOFF", 300.0, SECONDS)
     max_wait: float = _setting("REP_MAX_WAIT", 300.0, SECONDS)
@@ -232,10 +234,10 @@ class Settings:
     """What :func:`unknown_names` returns."""
 
     def __post_init__(self) -> None:
-        if self.cache_min > self.cache_max:
+        if self.min_ttl > self.max_ttl:
             raise SettingError(
-                f"REP_CACHE_MIN is {self.cache_min!r}: it must not be above REP_CACHE_MAX, "
-                f"which is {self.cache_max!r}"
+                f"REP_MIN_TTL is {self.min_ttl!r}: it must not be above REP_MAX_TTL, "
+                f"which is {self.max_ttl!r}"
             )
 
     @classmethod

@@ -642,7 +642,7 @@ def _problems(network: Network, crawler: Crawler) -> list[str]:
 
 def _attempts(scenario: Scenario) -> int:
     """The number of attempts to fetch a robots.txt that a request may wait for."""
-    if scenario.settings.get("REP_UNREACHABLE") != "wait":
+    if scenario.settings.get("REP_ON_UNREACHABLE") != "wait":
         return 1
     limit = scenario.settings.get("REP_TIMEOUT", 30)  # what comes later is not read
     answers = [answer for site in scenario.sites for answer in site.answers]
@@ -719,10 +719,10 @@ settings_of_crawls = st.fixed_dictionaries(
         "REP_RETRY_TIMES": st.sampled_from([0, 1]),
         "REP_STORE": st.sampled_from([None, None, None, SimulatedStore]),
         "REP_TIMEOUT": st.just(10),
-        "REP_UNREACHABLE": st.sampled_from(["disallow", "wait"]),
+        "REP_ON_UNREACHABLE": st.sampled_from(["disallow", "wait"]),
         "REP_MAX_WAIT": st.sampled_from([300, 20]),
-        "REP_CACHE_MIN": st.sampled_from([2, 300]),
-        "REP_CACHE_MAX": st.sampled_from([300, 86400]),
+        "REP_MIN_TTL": st.sampled_from([2, 300]),
+        "REP_MAX_TTL": st.sampled_from([300, 86400]),
         "SCHEDULER_PRIORITY_QUEUE": st.sampled_from(
             [
                 "scrapy.pqueues.DownloaderAwarePriorityQueue",
@@ -785,11 +785,11 @@ def error_scenarios() -> Iterator[Scenario]:
     asks = (Ask(0.0, 0, "/a"), Ask(0.0, 0, "/b", called=True), Ask(200.0, 0, "/a"))
     for place, error, unreachable in product(PLACES, ERRORS, ("disallow", "wait")):
         values = {
-            "REP_CACHE_MIN": 2,
+            "REP_MIN_TTL": 2,
             "REP_MAX_WAIT": 20,
             "REP_RETRY_TIMES": 1,
             "REP_STORE": SimulatedStore,
-            "REP_UNREACHABLE": unreachable,
+            "REP_ON_UNREACHABLE": unreachable,
         }
         yield Scenario(sites, asks, values, faults=(ErrorFault(place, error, 1.0, 0),))
 

@@ -36,12 +36,12 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"REP_RETRY_TIMES": "0"}, "retry_times", 0),
         ({"REP_DISALLOW_STATUSES": "401, 403"}, "disallow_statuses", {401, 403}),
         ({"REP_DISALLOW_STATUSES": []}, "disallow_statuses", set()),
-        ({"REP_5XX_AS_404": ["Example.COM.", "b.example"]}, "server_error_hosts",
+        ({"REP_5XX_AS_404_HOSTS": ["Example.COM.", "b.example"]}, "server_error_hosts",
          {"example.com", "b.example"}),
-        ({"REP_5XX_AS_404": ["::1", "[2001:DB8::0:1]", "münchen.example", "10.0.0.1"]},
+        ({"REP_5XX_AS_404_HOSTS": ["::1", "[2001:DB8::0:1]", "münchen.example", "10.0.0.1"]},
          "server_error_hosts", {"::1", "2001:db8::1", "xn--mnchen-3ya.example", "10.0.0.1"}),
         ({"REP_UNREACHABLE_DAYS": 0}, "unreachable_days", 0),
-        ({"REP_TOO_MANY_REDIRECTS": "unreachable"}, "too_many_redirects", "unreachable"),
+        ({"REP_ON_TOO_MANY_REDIRECTS": "unreachable"}, "on_too_many_redirects", "unreachable"),
         ({"REP_NOINDEX": "drop"}, "noindex", "drop"),
         ({"REP_INTENDED_USES": "train-ai, search"}, "intended_uses", ("train-ai", "search")),
         ({"REP_ARCHIVE": ""}, "archive", None),
@@ -97,10 +97,10 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
         ("REP_DISALLOW_STATUSES", ["no"], "a list of statuses from 400 to 499"),
         *(("REP_ARCHIVE", path, ARCHIVE) for path in NO_ARCHIVES),
-        *(("REP_5XX_AS_404", ["a.example", host], HOSTS) for host in NO_HOSTS),
-        ("REP_5XX_AS_404", 1, HOSTS),
-        ("REP_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
-        ("REP_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
+        *(("REP_5XX_AS_404_HOSTS", ["a.example", host], HOSTS) for host in NO_HOSTS),
+        ("REP_5XX_AS_404_HOSTS", 1, HOSTS),
+        ("REP_ON_UNREACHABLE", "ignore", "'disallow' or 'allow' or 'wait'"),
+        ("REP_ON_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
         ("REP_INTENDED_USES", 1, "a list"),
@@ -138,8 +138,8 @@ def test_a_password_is_not_shown(value: object, shown: str) -> None:
 
 
 def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
-    with pytest.raises(SettingError, match=r"REP_CACHE_MIN is 500\.0: .* REP_CACHE_MAX"):
-        read(REP_CACHE_MIN=500, REP_CACHE_MAX=400)
+    with pytest.raises(SettingError, match=r"REP_MIN_TTL is 500\.0: .* REP_MAX_TTL"):
+        read(REP_MIN_TTL=500, REP_MAX_TTL=400)
 
 
 def test_the_documentation_has_every_setting_with_its_default() -> None:

@@ -80,7 +80,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         """The policies of the crawl."""
         self.frontier = self.policies.frontier
         self._in_progress = self.frontier.in_progress
-        self._has_conditions = settings.unreachable == "wait" or settings.local_rules is not None
+        self._has_conditions = settings.on_unreachable == "wait" or settings.local_rules is not None
         """Whether more than a verdict may be needed before a request starts, beside a pace."""
         self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins that state a usage, for the responses to requests in progress.

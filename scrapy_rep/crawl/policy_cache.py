@@ -128,7 +128,7 @@ class PolicyCache:
         """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
         """The origins whose next request a local rule has disallowed since it was queued."""
-        is_allowed = settings.unreachable == "allow"
+        is_allowed = settings.on_unreachable == "allow"
         self._unreachable_policy = UnreachablePolicy(is_allowed, settings.unreachable_days)
         self._tokens = lru_cache(MAX_CACHED_AGENTS)(self._parse_agent)
         self._has_warned_of_agent = False
@@ -371,11 +371,11 @@ class PolicyCache:
     def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
 
-        None if they do not wait: only REP_UNREACHABLE="wait" makes them, and a site that has been
-        unreachable for long would make them wait for more than REP_MAX_WAIT in all.
+        None if they do not wait: only REP_ON_UNREACHABLE="wait" makes them, and a site that has
+        been unreachable for long would make them wait for more than REP_MAX_WAIT in all.
         """
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
-        if seconds is None or self._settings.unreachable != "wait":
+        if seconds is None or self._settings.on_unreachable != "wait":
             return None
         waited = self._clock.monotonic() - origin.outage_began
         return seconds if waited + seconds <= self._settings.max_wait else None
@@ -422,7 +422,7 @@ class PolicyCache:
     def _seconds_between(self, pacing: Pacing | None) -> float:
         if pacing is None:
             return 0
-        return min(pacing.seconds_between(self._clock.time()), self._settings.max_delay)
+        return min(pacing.seconds_between(self._clock.time()), self._settings.max_crawl_delay)
 
     # Policies in use.
 
@@ -685,22 +685,22 @@ class PolicyCache:
     def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
         if file.content is not None:
             effect = "Its last good copy is used"
-        elif self._settings.unreachable == "allow":
-            effect = "All requests to the site are allowed, because REP_UNREACHABLE is 'allow'"
-        elif self._settings.unreachable == "wait":
+        elif self._settings.on_unreachable == "allow":
+            effect = "All requests to the site are allowed, because REP_ON_UNREACHABLE is 'allow'"
+        elif self._settings.on_unreachable == "wait":
             seconds = file.refresh_at - self.now()
             effect = (
                 f"Requests to the site wait up to {self._settings.max_wait:g} s (REP_MAX_WAIT), "
                 f"then they are dropped. The next attempt is in {seconds:.0f} s"
             )
         else:
-            status, remedy = event.status or 0, "REP_UNREACHABLE = 'allow'"
+            status, remedy = event.status or 0, "REP_ON_UNREACHABLE = 'allow'"
             if event.failure == TOO_MANY_REDIRECTS:
-                remedy = f"REP_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
+                remedy = f"REP_ON_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
             elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
                 remedy = f"REP_NOT_ROBOTS = 'unavailable' or {remedy}"
             elif 500 <= status <= 599:
-                remedy = f"REP_5XX_AS_404 = [{file.host!r}] or {remedy}"
+                remedy = f"REP_5XX_AS_404_HOSTS = [{file.host!r}] or {remedy}"
             effect = (
                 "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
                 f"succeeds, for {self._settings.unreachable_days:g} days at most "

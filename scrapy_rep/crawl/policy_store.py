@@ -183,7 +183,7 @@ class PolicyStore:
     def _interpret(self, origin: Origin, entry: Entry) -> Entry:
         """Return what an entry of a crawl with other settings means in this one."""
         if entry.result is not AccessResult.UNREACHABLE:
-            latest = entry.fetched_at + self._settings.cache_max
+            latest = entry.fetched_at + self._settings.max_ttl
             times = min(entry.expires_at, latest), min(entry.refresh_at, latest)
             entry = entry._replace(expires_at=times[0], refresh_at=times[1])
         if entry.status is None or entry.result is AccessResult.SUCCESSFUL:

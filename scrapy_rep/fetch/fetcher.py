@@ -153,7 +153,7 @@ class Fetcher:
         Google treats a 5xx as a 404 if it can determine that a site sends it for missing pages.
         """
         self._count(file, "probe_count")
-        timeout, max_wait = self._settings.timeout, self._settings.max_delay
+        timeout, max_wait = self._settings.timeout, self._settings.max_crawl_delay
         try:
             request = self._request(file, page, url)
             response = await self._send(file, request, timeout, max_wait)
@@ -201,7 +201,7 @@ class Fetcher:
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
-        left, wait_left = self._settings.timeout, self._settings.max_delay
+        left, wait_left = self._settings.timeout, self._settings.max_crawl_delay
         record = self._record if file.resource.path == ROBOTS_TXT else None
         url = file.file_url
         file.redirects = ()
@@ -231,7 +231,7 @@ class Fetcher:
                 where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", response.status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
-                if self._settings.too_many_redirects == "unreachable":
+                if self._settings.on_too_many_redirects == "unreachable":
                     return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
                 return self._missing(response)._replace(status=None)
             left -= self._clock.monotonic() - response.started
@@ -444,8 +444,8 @@ class Fetcher:
         expires_at = freshness.expires_at(
             cache_headers,
             self._now(),
-            least=self._settings.cache_min,
-            most=self._settings.cache_max,
+            least=self._settings.min_ttl,
+            most=self._settings.max_ttl,
             default=freshness.DEFAULT_LIFETIME if default is None else default,
             shared=self._shared,
         )

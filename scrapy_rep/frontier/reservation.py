@@ -34,8 +34,8 @@ MIN_RETRY_INTERVAL = 0.1
 """Seconds between two attempts to reserve a host, at least: ten calls to the store a second."""
 
 MAX_RESERVATION_WAIT = 3600.0
-"""Seconds after which a crawler continues without a reservation. They are twelve times the longest
-delay (REP_MAX_DELAY is 300 s by default), so a longer wait means that the store does not work."""
+"""Seconds after which a crawler continues without a reservation. They are twelve times the default
+REP_MAX_CRAWL_DELAY, so a longer wait means that the store does not work."""
 
 
 class HostStore(Protocol):

@@ -65,7 +65,7 @@ for the NUL at the end of its buffer."""
 _MAX_RULES = 2048
 """Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
 _MAX_DELAY = 300
-"""Seconds. crawler-commons takes a longer Crawl-delay for a refusal; REP_MAX_DELAY is the same."""
+"""Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
 _MAX_SITEMAPS = 100
 """The sitemaps of a file that are compared with its rules."""
 

@@ -90,7 +90,7 @@ class CrawlLog:
     ) -> None:
         self.run = run
         self._unreachable_policy = UnreachablePolicy(
-            settings.unreachable == "allow", settings.unreachable_days
+            settings.on_unreachable == "allow", settings.unreachable_days
         )
         self._now, self._monotonic = clock.time, clock.monotonic
         # The wall clock may be set while the crawl runs. Gaps between requests must not change.

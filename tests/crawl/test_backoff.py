@@ -138,7 +138,7 @@ async def test_others_hold_nothing(web: Web, crawl: Crawl, status: int, settings
 
 async def test_a_robots_txt_has_a_schedule_of_its_own(web: Web, crawl: Crawl) -> None:
     site, other = web.site(busy("3600")), web.site(ALL)
-    outcome = await crawl([site.url("/a"), other.url("/b")], {"REP_UNREACHABLE": "allow"})
+    outcome = await crawl([site.url("/a"), other.url("/b")], {"REP_ON_UNREACHABLE": "allow"})
     assert site.page_paths == ["/a"]
     assert "robotstxt/backoff_count" not in outcome.stats
 

@@ -179,9 +179,9 @@ async def test_only_downloads_are_delayed(web: Web, crawl: Crawl, tmp_path: Path
     settings = {**cache_settings(tmp_path, DUMMY), "CLOSESPIDER_TIMEOUT": 120}
     site = web.site("User-agent: *\nCrawl-delay: 300\n")
     urls = site.urls("/1", "/2", "/3", "/4")
-    await crawl(urls, {**settings, "REP_MAX_DELAY": 0.2})
+    await crawl(urls, {**settings, "REP_MAX_CRAWL_DELAY": 0.2})
     assert len(site.paths) == 5
     assert min(gaps(site)) >= 0.19
-    outcome = await crawl(urls, {**settings, "REP_MAX_DELAY": 300})
+    outcome = await crawl(urls, {**settings, "REP_MAX_CRAWL_DELAY": 300})
     assert sorted(outcome.responses) == urls
     assert len(site.paths) == 5

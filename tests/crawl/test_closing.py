@@ -35,7 +35,7 @@ WAITS: dict[str, tuple[Page | Misbehaviour, dict[str, Any]]] = {
     "a silent robots.txt": (silence, {"REP_TIMEOUT": 600, "DOWNLOAD_TIMEOUT": 600}),
     "a robots.txt that another crawl may want": (silence, {"REP_STORE": "sqlite:///{}/s.db"}),
     "the pace of several crawls": (SLOW, {"REP_STORE": "sqlite:///{}/s.db"}),
-    "the next attempt": (DOWN, {"REP_UNREACHABLE": "wait"}),
+    "the next attempt": (DOWN, {"REP_ON_UNREACHABLE": "wait"}),
     "the Visit-time": (text(f"{ALL}Visit-time: 0600-0845\n"), {"REP_MAX_WAIT": 7200}),
     "a TDM file": (text(ALL), {"REP_TDMREP": True}),
     "the robots.txt of the final URL": (
@@ -85,7 +85,7 @@ async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_p
     assert [each for each in first.warnings if "is unreachable" not in each] == []
     site.pages["/robots.txt"] = other.pages["/robots.txt"] = text(ALL)
     site.pages[TDM] = Page(b"", 404)
-    again = {"REP_OBEY_RATE_LIMITS": False, "REP_LOCAL_RULES": None, "REP_UNREACHABLE": "allow"}
+    again = {"REP_OBEY_RATE_LIMITS": False, "REP_LOCAL_RULES": None, "REP_ON_UNREACHABLE": "allow"}
     second = await crawl([], {**settings, **again})
     assert len(second.responses) == 2
     requests = [response.request for response in second.responses.values()]

@@ -88,7 +88,7 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
 async def test_rfc_five_hops_are_followed(web: Web, crawl: Crawl, name: str, more: str) -> None:
     sites = {hops: web.site(pages=endless_redirects(hops)) for hops in (5, 6, 100)}
     looping = web.site(redirect("/r"), {"/r": redirect("/robots.txt#again")})
-    found = await outcomes(crawl, {**sites, 0: looping}, {"REP_TOO_MANY_REDIRECTS": name})
+    found = await outcomes(crawl, {**sites, 0: looping}, {"REP_ON_TOO_MANY_REDIRECTS": name})
     assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), more)}
     hops = ["/robots.txt", *(f"/hop/{number}" for number in range(1, 6))]
     for site in sites.values():
@@ -128,9 +128,9 @@ PLAIN = {"COMPRESSION_ENABLED": False}
         ({}, dict.fromkeys((407, 429, 500, 599), DISALLOWED)),
         ({"REP_DISALLOW_STATUSES": [401, 403]}, {403: DISALLOWED, 404: ALLOWED}),
         ({"REP_DISALLOW_STATUSES": [429]}, {403: ALLOWED, 429: DISALLOWED}),
-        ({"REP_5XX_AS_404": ["127.0.0.1"]}, {503: ALLOWED, 429: DISALLOWED}),
-        ({"REP_5XX_AS_404": ["127.0.0.2"]}, {503: DISALLOWED}),
-        ({"REP_UNREACHABLE": "allow"}, {200: RULES_HOLD, 503: ALLOWED}),
+        ({"REP_5XX_AS_404_HOSTS": ["127.0.0.1"]}, {503: ALLOWED, 429: DISALLOWED}),
+        ({"REP_5XX_AS_404_HOSTS": ["127.0.0.2"]}, {503: DISALLOWED}),
+        ({"REP_ON_UNREACHABLE": "allow"}, {200: RULES_HOLD, 503: ALLOWED}),
         ({"REP_UNREACHABLE_DAYS": 0}, {200: RULES_HOLD, 503: ALLOWED}),
         ({}, {("identity", RULES): RULES_HOLD, ("gzip", gzip_bomb(0)): RULES_HOLD}),
         ({}, {("deflate", DEFLATED): RULES_HOLD, ("deflate", b"\xff rubbish"): DISALLOWED}),

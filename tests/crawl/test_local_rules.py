@@ -194,7 +194,11 @@ async def test_an_exception_waits_for_no_next_attempt(web: Web, crawl: Crawl, wr
             await second(received, reader, writer)
 
     site = web.site(answer)
-    settings = {**write(exception(site.root, "/open")), "REP_UNREACHABLE": "wait", "REP_TIMEOUT": 5}
+    settings = {
+        **write(exception(site.root, "/open")),
+        "REP_ON_UNREACHABLE": "wait",
+        "REP_TIMEOUT": 5,
+    }
     outcome = await crawl(site.urls("/closed", "/open/1"), settings, spider=Late)
     assert site.paths == ["/robots.txt", "/robots.txt", "/open/1", "/closed"]
     assert not outcome.failures

@@ -192,13 +192,13 @@ UNREACHABLE = (
     "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds, "
     "for 30 days at most (REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set"
 )
-REDIRECTS = "REP_TOO_MANY_REDIRECTS"
+REDIRECTS = "REP_ON_TOO_MANY_REDIRECTS"
 
 
 @pytest.mark.parametrize(
     ("robots", "settings", "cause", "remedy"),
     [
-        (Page(status=503), {}, "status 503", "REP_5XX_AS_404 = ['127.0.0.1'] or "),
+        (Page(status=503), {}, "status 503", "REP_5XX_AS_404_HOSTS = ['127.0.0.1'] or "),
         (Page(status=429), {}, "status 429", ""),
         (
             redirect("/robots.txt"),
@@ -215,7 +215,7 @@ async def test_an_unreachable_origin_is_reported_once(
     site = web.site(robots)
     outcome = await crawl(site.urls("/a", "/b", "/c"), settings)
     assert set(site.paths) == {"/robots.txt"}
-    report = f"{cause}. {UNREACHABLE} {remedy}REP_UNREACHABLE = 'allow'."
+    report = f"{cause}. {UNREACHABLE} {remedy}REP_ON_UNREACHABLE = 'allow'."
     assert outcome.warnings == [f"The robots.txt of {site.root} is unreachable: {report}"]
 
 

@@ -74,7 +74,7 @@ async def test_a_page_is_unreachable_if_the_setting_says_so(web: Web, crawl: Cra
     assert page.verdict.detail == "status 200, not a robots.txt"
     assert anubis.verdict.detail == "status 200, a challenge, not a robots.txt"
     warnings = [message for message in outcome.warnings if "is unreachable" in message]
-    settings = "set REP_NOT_ROBOTS = 'unavailable' or REP_UNREACHABLE = 'allow'."
+    settings = "set REP_NOT_ROBOTS = 'unavailable' or REP_ON_UNREACHABLE = 'allow'."
     assert [each.endswith(settings) for each in warnings] == [True] * 4
 
 

@@ -29,7 +29,7 @@ from .conftest import (
     until,
 )
 
-WAIT: dict[str, Any] = {"REP_UNREACHABLE": "wait"}
+WAIT: dict[str, Any] = {"REP_ON_UNREACHABLE": "wait"}
 
 
 def failing(times: int, retry_after: str = "1", page: Misbehaviour | None = None) -> Misbehaviour:
@@ -190,7 +190,7 @@ async def test_an_outage_is_probed_once(web: Web, crawl: Crawl, clock: Any) -> N
     site = web.site(DOWN, {"*": GONE, "/first": Page(), "/1": Page(), "/2": Page()})
     await crawl(
         [Request(site.url("/first"), meta=dict(EXEMPT))],
-        {"REP_UNREACHABLE": "allow"},
+        {"REP_ON_UNREACHABLE": "allow"},
         spider=Disturber,
         then=[lambda: None, lambda: setattr(clock, "ahead", 100)],
         next_urls=site.urls("/1", "/2"),

@@ -38,7 +38,7 @@ FEW = PATHS[:3]
         (delayed(0.05), {"DOWNLOAD_DELAY": 0.15}, 0.05),
         (delayed(0.15), {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.05, "concurrency": 9}}}, 0.15),
         (delayed(0.1), {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}, 0.1),
-        (delayed(60), {"REP_MAX_DELAY": 0.1}, 0.1),
+        (delayed(60), {"REP_MAX_CRAWL_DELAY": 0.1}, 0.1),
         (ALL + "Request-rate: 10/1\n", {}, 0.1),
         (ALL + "Request-rate: 20/1s\nCrawl-delay: 0.1\n", {}, 0.1),  # the slower one
         (ALL + "Request-rate: 10/1s\nCrawl-delay: 0.05\n", {}, 0.1),
@@ -59,13 +59,13 @@ async def test_requests_are_no_closer_together_than_the_crawl_delay(
     [
         (
             delayed(60),
-            {"REP_MAX_DELAY": 0.1},
+            {"REP_MAX_CRAWL_DELAY": 0.1},
             "Crawl-delay: 60. Requests to its host are at least 0.1 s apart now.",
         ),
         (
             f"{ALL}Crawl-delay: 60\nRequest-rate: 1/9\nRequest-rate: 1/9s 0000-2400\n"
             "Request-rate: 2/5\nRequest-rate: 1/2\nVisit-time: 0000-2400\n",
-            {"REP_MAX_DELAY": 0.1},
+            {"REP_MAX_CRAWL_DELAY": 0.1},
             "Crawl-delay: 60, Request-rate: 1/9s, "
             "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
             "Visit-time: 00:00 to 24:00 UTC. Requests to its host are at least 0.1 s apart now.",

@@ -381,9 +381,13 @@ async def test_a_report_that_cannot_be_made_does_not_keep_the_crawl_open(
 
 async def test_long_settings_are_cut(web: Web, reported: Reported) -> None:
     hosts = [f"{number}.{'x' * 50}.example" for number in range(20_000)]
-    long = {"REP_5XX_AS_404": hosts, "USER_AGENT": "testbot/1.0 (" + "x" * 5_000 + ")"}
+    long = {"REP_5XX_AS_404_HOSTS": hosts, "USER_AGENT": "testbot/1.0 (" + "x" * 5_000 + ")"}
     (run,) = (await reported(web.site(ROBOTS).urls("/a"), long)).runs
-    values = [run.settings["REP_5XX_AS_404"], run.scrapy_settings["USER_AGENT"], run.user_agent]
+    values = [
+        run.settings["REP_5XX_AS_404_HOSTS"],
+        run.scrapy_settings["USER_AGENT"],
+        run.user_agent,
+    ]
     assert [len(value) for value in values] == [300, 300, 300]
 
 

@@ -211,7 +211,7 @@ async def test_a_robots_txt_is_fetched_while_requests_keep_the_pace(web: Web, cr
     site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
     other = web.site(PRIVATE, host="127.0.0.2")
     settings = {**POOLED, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 60}
-    short = {"REP_CACHE_MIN": 0.1, "REP_CACHE_MAX": 0.1}
+    short = {"REP_MIN_TTL": 0.1, "REP_MAX_TTL": 0.1}
     outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], {**settings, **short})
     assert len(outcome.responses) == 4
     assert not outcome.warnings
@@ -308,7 +308,7 @@ class AtOnce(Visitor):
     [
         pytest.param({}, False, id="disallowed, in memory"),
         pytest.param({}, True, id="disallowed, JOBDIR"),
-        pytest.param({"REP_UNREACHABLE": "wait", "REP_MAX_WAIT": 1}, False, id="overdue"),
+        pytest.param({"REP_ON_UNREACHABLE": "wait", "REP_MAX_WAIT": 1}, False, id="overdue"),
     ],
 )
 @pytest.mark.parametrize("queue", QUEUES)

@@ -137,12 +137,12 @@ LATER_CRAWLS: dict[str, list[Step]] = {
     ],
     "a status that is unavailable now": [
         Step(0, 1, False, DOWN),
-        Step(1, 2, True, settings={"REP_5XX_AS_404": ["127.0.0.1"]}),
+        Step(1, 2, True, settings={"REP_5XX_AS_404_HOSTS": ["127.0.0.1"]}),
     ],
     "a shorter lifetime now": [
         Step(0, 1, True, Page(b"", 404)),
         Step(600, 1, True),
-        Step(600, 2, True, settings={"REP_CACHE_MAX": 300}),
+        Step(600, 2, True, settings={"REP_MAX_TTL": 300}),
     ],
 }
 
@@ -309,7 +309,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     monkeypatch.setattr("scrapy_rep.crawl.policy_store.WAIT_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
-    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 2, "REP_MAX_DELAY": 0.1})
+    outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 2, "REP_MAX_CRAWL_DELAY": 0.1})
     assert site.paths == ["/robots.txt", "/"]
     assert outcome.stats["robotstxt/store/wait_timeout_count"] == 1
     assert outcome.stats["robotstxt/store/wait_count"] < 30
@@ -347,7 +347,7 @@ INJECTED = {"url": "https://a.example/robots.txt", "etag": '"1"\r\nX-Injected: 1
     [
         pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
         pytest.param(octets(fetched_at=NOW + 400 * DAY, expires_at=NOW + 401 * DAY), id="future"),
-        pytest.param(  # REP_CACHE_MAX of this crawl is a day
+        pytest.param(  # REP_MAX_TTL of this crawl is a day
             octets(fetched_at=NOW - 2 * DAY, refresh_at=NOW + 28 * DAY, expires_at=NOW + 28 * DAY),
             id="fresh for a month",
         ),

@@ -65,7 +65,7 @@ def test_a_304_counts_only_after_a_conditional_request() -> None:
         (StatusPolicy(server_errors_are_unavailable=True),
          {"unavailable": [404, 499, 500, 599], "unreachable": [429, 600]}),
     ],
-    ids=["REP_DISALLOW_STATUSES", "one that would be unreachable", "REP_5XX_AS_404"],
+    ids=["REP_DISALLOW_STATUSES", "one that would be unreachable", "REP_5XX_AS_404_HOSTS"],
 )  # fmt: skip
 def test_settings_choose(policy: StatusPolicy, expected: dict[str, list[int]]) -> None:
     for result, statuses in expected.items():

@@ -291,7 +291,7 @@ def test_a_state_lasts_until_another_one_is_fetched() -> None:
     ("event", "settings", "effect", "result"),
     [
         (Unreachable("reset"), {}, "disallow", "unreachable"),
-        (Unreachable("reset"), {"REP_UNREACHABLE": "allow"}, "allow", "unreachable"),
+        (Unreachable("reset"), {"REP_ON_UNREACHABLE": "allow"}, "allow", "unreachable"),
         (Unavailable(A, NOW + 9, 403, AccessResult.DISALLOWED), {}, "disallow", "disallowed"),
         (Unavailable(A, NOW + 9, None), {}, "allow", "redirect-loop"),
     ],
