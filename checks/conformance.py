@@ -63,10 +63,8 @@ def _expectations(body: bytes, rows: list[corpus.Row]) -> Iterator[tuple[corpus.
         if row.expected:
             yield row, row.expected
             continue
-        path, rules = (
-            reference.url_form(row.url),
-            groups.get(row.agent.lower(), groups.get("*", [])),
-        )
+        path = reference.url_form(row.url)
+        rules = groups.get(row.agent.lower(), groups.get("*", []))
         # Always allowed, whatever the rules are.
         rule = None if path == "/robots.txt" else reference.decide(rules, path, strict=False)
         yield row, Expected(rule.allow if rule else True, rule.line if rule else 0)
