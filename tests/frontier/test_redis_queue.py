@@ -129,6 +129,16 @@ async def test_another_worker_may_add_another_origin_of_a_leased_host(worker: St
     assert one.pop_url() == f"{secure}/1"
 
 
+async def test_a_host_may_have_hundreds_of_download_slots(worker: Start) -> None:
+    crawl = worker()
+    crawl.set_ready(A)
+    for number in range(400):
+        crawl.push(f"{A}/{number}", download_slot=f"slot {number}")
+    crawl.end(crawl.take())  # its other queues go back to Redis together
+    assert len(crawl.queue) == 399
+    assert crawl.take() is not None
+
+
 async def test_requests_that_will_be_dropped(worker: Start) -> None:
     crawl = worker()
     crawl.set(A, Place.DROPS)
