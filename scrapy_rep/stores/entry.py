@@ -90,7 +90,7 @@ LINE_TYPE, LINE_VERSION = "policy", 1
 LINE_LIMIT = 6 * BODY_LIMIT + HEAD_LIMIT + 6 * URL_LIMIT
 """The most bytes of a line: each byte of the body may have an escape, such as ``\\u0001``."""
 
-VERSION = b"\x06"
+VERSION = b"\x07"
 """The version of this format, of the tables in SQLite and of the keys in Redis. A change of one of
 them needs a new version."""
 

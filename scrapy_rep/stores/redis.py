@@ -7,14 +7,14 @@ uses TLS. The query may have all options of the Redis client, and ``prefix``.
 =========================  ============  ====================================================
 key                        value         expires
 =========================  ============  ====================================================
-``rep:6:{origin}``         fence, entry  60 days after the last put
-``rep:6:{origin}:claim``   token         with the claim; its owner may delete it earlier
-``rep:6:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
-``rep:6:host:{host}``      token         with the reservation of the host
-``rep:6:host:{host}``      ``-``         with the delay, after which it can be reserved again
+``rep:7:{origin}``         fence, entry  60 days after the last put
+``rep:7:{origin}:claim``   token         with the claim; its owner may delete it earlier
+``rep:7:{origin}:fence``   fence, token  as the entry; a put under the latest claim deletes it
+``rep:7:host:{host}``      token         with the reservation of the host
+``rep:7:host:{host}``      ``-``         with the delay, after which it can be reserved again
 =========================  ============  ====================================================
 
-The 6 is the version. The braces are a hash tag: the keys of an origin are in one slot of a cluster.
+The 7 is the version. The braces are a hash tag: the keys of an origin are in one slot of a cluster.
 All times are durations that the server counts, so that the clocks of the workers need not agree. A
 lease (a claim or a reservation) that does not expire within :data:`~.base.MAX_LEASE` was written by
 another program, and is treated as expired.

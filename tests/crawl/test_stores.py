@@ -414,9 +414,9 @@ async def test_redis_may_fail_and_work_again(
     (warning,) = our_warnings(caplog)
     assert "The crawl continues without it" in warning
     with a_redis.client as client:
-        keys = {key.decode() for key in client.keys("rep:6:*")}
+        keys = {key.decode() for key in client.keys("rep:7:*")}
     # The first entry is lost with the server, and those of its absence are not put.
-    assert any(f"rep:6:{{{site.root}}}" in keys for site in sites[-2:])
+    assert any(f"rep:7:{{{site.root}}}" in keys for site in sites[-2:])
 
 
 async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(

@@ -23,8 +23,8 @@ ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"
 
 
-KEY = "rep:6:{https://a.example}"
-CLAIM, FENCE, A_HOST = f"{KEY}:claim", f"{KEY}:fence", "rep:6:host:{a.example}"
+KEY = "rep:7:{https://a.example}"
+CLAIM, FENCE, A_HOST = f"{KEY}:claim", f"{KEY}:fence", "rep:7:host:{a.example}"
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def test_every_key_expires(store: RedisStore, client: Any) -> None:
         CLAIM: pytest.approx(30, abs=2),
         FENCE: pytest.approx(86_400, abs=2),
         A_HOST: pytest.approx(20, abs=2),
-        "rep:6:host:{b.example}": pytest.approx(10, abs=2),
+        "rep:7:host:{b.example}": pytest.approx(10, abs=2),
     }
     await store.release(ORIGIN)
     assert not client.exists(CLAIM)
@@ -197,7 +197,7 @@ def test_the_options_of_the_url_are_those_of_the_connections() -> None:
     assert options["x"] == "& "
     assert "prefix" not in options
     assert pool.connection_class is SSLConnection
-    assert store._prefix == "a:rep:6:"
+    assert store._prefix == "a:rep:7:"
     unix = RedisStore("unix:///run/x.sock?db=1", ttl=60)._client.connection_pool.connection_kwargs
     assert (unix["path"], unix["db"]) == ("/run/x.sock", 1)
 
