@@ -220,14 +220,12 @@ class Context:
 
 
 def json_line(record: object) -> str:
-    """Return a record as a line of JSON in ASCII."""
+    """Return a record as a line of JSON in printable ASCII."""
     try:
-        line = msgspec.json.encode(record)
-        if line.isascii():
-            return f"{line.decode()}\n"
-    except UnicodeEncodeError:  # a lone surrogate
-        pass
-    return json.dumps(msgspec.to_builtins(record)) + "\n"
+        line = msgspec.json.encode(record).decode("ascii")
+    except UnicodeError:  # other characters, or a lone surrogate
+        line = json.dumps(msgspec.to_builtins(record))
+    return line.replace("\x7f", "\\u007f") + "\n"  # which JSON need not escape
 
 
 @contextmanager

@@ -120,6 +120,7 @@ HOSTILE = b"User-agent: *\r\nDisallow: x\r\n::error::a%0A,b: \x1b[2J\xe2\x80\xae
 
 @given(bodies, st.text(max_size=20))
 @example(HOSTILE, "a\n::error::b,c:%\x1b[2J\u202e\udce9.txt")
+@example(HOSTILE, "\x7f")
 def test_every_file_and_name_is_escaped(body: bytes, name: str) -> None:
     for finding in lint(body):
         assert to_text(name, finding, "error").isprintable()
