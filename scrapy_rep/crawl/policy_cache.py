@@ -254,9 +254,9 @@ class PolicyCache:
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
-        if rules is not None and rules.find(origin.key) is not None:
+        if rules is not None:
             decide = partial(origin.verdict_on, agents=tokens, now=now, unreachable=policy)
-            return rules.verdict(origin, url, self._clock.time(), decide)
+            return rules.verdict(origin.key, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
