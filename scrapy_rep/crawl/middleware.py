@@ -25,6 +25,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -43,10 +44,11 @@ from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
 from .policy_cache import PolicyCache
-from .recording import open_recordings
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from ..reports.event_log import CrawlLog
 
 logger = get_logger(__name__)
 
@@ -73,8 +75,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._crawler = crawler
         self._stats = crawler.stats
         self._clock = clock = Clock()
-        self.events, archive = open_recordings(crawler, settings, clock)
+        self.events: CrawlLog | None = None
         """The events for the report; None without REP_REPORT."""
+        archive = None
+        if settings.report or settings.archive is not None:
+            open_recordings = load_object("scrapy_rep.reports.recording.open_recordings")
+            self.events, archive = open_recordings(crawler, settings, clock)
         self._engine = Engine(crawler)
         self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events, archive)
         """The policies of the crawl."""
