@@ -10,7 +10,6 @@ import pickle
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from ..origin import Origin
 from ..stores.entry import DICTIONARY
@@ -27,7 +26,7 @@ PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
 and those that are kept even if it is small."""
 
 MAX_PER_PASS = 100
-"""How many origins in use one call may skip, so that it takes a bounded time."""
+"""How many origins one call may pack or remove, so that it takes a bounded time."""
 
 _DICTIONARY = DICTIONARY + pickle.dumps(Origin("https://www."))
 """The preset dictionary: what is common in the pickles of origins."""
@@ -49,9 +48,10 @@ class FileTable(Mapping[str, Origin]):
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
 
     def __getitem__(self, key: str) -> Origin:
-        origin = self.find(key)
-        if origin is None:
-            raise KeyError(key)
+        origin = self.parsed.get(key)
+        if origin is None:  # its files are parsed again
+            origin = self.parsed[key] = unpack(self._pop_packed(key))
+            self.count(origin)
         return origin
 
     def __contains__(self, key: object) -> bool:
@@ -63,17 +63,9 @@ class FileTable(Mapping[str, Origin]):
     def __len__(self) -> int:
         return len(self._packed) + len(self.parsed)
 
-    def find(self, key: str) -> Origin | None:
-        """Return an origin, or None if there is none. The files of a packed one are parsed."""
-        origin = self.parsed.get(key)
-        if origin is None and key in self._packed:
-            origin = self.parsed[key] = unpack(self._pop_packed(key))
-            self.count(origin)
-        return origin
-
     def find_or_add(self, key: str) -> Origin:
         """Return an origin, which is a new one if there is none. It is now the last one used."""
-        origin = self.find(key)
+        origin = self.get(key)
         if origin is None:
             origin = self.parsed[key] = Origin(key)
         self.parsed.move_to_end(key)
@@ -93,50 +85,32 @@ class FileTable(Mapping[str, Origin]):
         is the number of origins that are about to be added. Those that the caller holds across this
         call may be packed, so that changes of them are lost.
         """
-        _take(
-            self.parsed,
-            lambda: (
-                len(self.parsed) > min(MAX_PARSED, self._most - reserve)
-                or self._parsed_octets > MAX_PARSED_OCTETS
-            ),
-            lambda key: self.parsed[key].in_flight,
-            self._pack,
-        )
-        _take(
-            self._packed,
-            lambda: (
-                len(self) > self._most - reserve or self._packed_octets > self._max_packed_octets
-            ),
-            is_in_use,
-            self._pop_packed,
-        )
-
-    def _pack(self, key: str) -> None:
-        self._parsed_octets -= self._octets.pop(key, 0)
-        packed = self._packed[key] = pack(self.parsed.pop(key))
-        self._packed_octets += len(packed)
+        most = self._most - reserve
+        for _ in range(min(len(self.parsed), MAX_PER_PASS)):
+            is_small = self._parsed_octets <= MAX_PARSED_OCTETS
+            if is_small and len(self.parsed) <= min(MAX_PARSED, most):
+                break
+            key, origin = next(iter(self.parsed.items()))
+            if origin.in_flight:
+                self.parsed.move_to_end(key)
+            else:
+                self._parsed_octets -= self._octets.pop(key, 0)
+                packed = self._packed[key] = pack(self.parsed.pop(key))
+                self._packed_octets += len(packed)
+        for _ in range(min(len(self._packed), MAX_PER_PASS)):
+            is_small = self._packed_octets <= self._max_packed_octets
+            if is_small and len(self) <= most:
+                break
+            key = next(iter(self._packed))
+            if is_in_use(key):
+                self._packed.move_to_end(key)
+            else:
+                self._pop_packed(key)
 
     def _pop_packed(self, key: str) -> bytes:
         packed = self._packed.pop(key)
         self._packed_octets -= len(packed)
         return packed
-
-
-def _take(
-    origins: OrderedDict[str, Any],
-    is_too_much: Callable[[], bool],
-    is_kept: Callable[[str], bool],
-    remove: Callable[[str], object],
-) -> None:
-    """Remove the first origins while there is too much, and move those to the end that are kept."""
-    kept = 0
-    while is_too_much() and kept < min(MAX_PER_PASS, len(origins)):
-        key = next(iter(origins))
-        if is_kept(key):
-            origins.move_to_end(key)
-            kept += 1
-        else:
-            remove(key)
 
 
 def pack(origin: Origin) -> bytes:

@@ -261,7 +261,7 @@ class PolicyCache:
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
         """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
-        origin = self.files.find(origin_of(url) or "")
+        origin = self.files.get(origin_of(url) or "")
         is_answered = origin is not None and origin.state in (State.UNAVAILABLE, State.UNREACHABLE)
         if origin is None or not (is_answered or origin.content is not None):
             return None
@@ -324,7 +324,7 @@ class PolicyCache:
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key) or self.files.find(key)
+        origin = self._parsed.get(key) or self.files.get(key)
         if origin is None:
             return self._before_fetch(key)
         now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
@@ -396,7 +396,7 @@ class PolicyCache:
 
     def delay(self, address: Address) -> float:
         """Return the delay that is already known for an address, in seconds; 0 if there is none."""
-        origin = self.files.find(address.origin or "")
+        origin = self.files.get(address.origin or "")
         return self._seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
@@ -432,7 +432,7 @@ class PolicyCache:
         For a request that a local rule allows, the result of the last attempt at an unreachable
         origin is used, even if the next one is due or in progress.
         """
-        known = self.files.find(key)
+        known = self.files.get(key)
         is_excepted = self._excepts(key, request.url)
         if known is not None and is_excepted and self._is_outage(known):
             return known
@@ -569,7 +569,7 @@ class PolicyCache:
 
     def _may_probe(self, key: str, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        origin = self.files.find(key)
+        origin = self.files.get(key)
         if origin is None or not origin.has_pages or origin.is_probed:
             return False
         origin.is_probed = self.local_disallow(key, url) is None

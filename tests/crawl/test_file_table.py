@@ -132,7 +132,7 @@ def test_the_least_recently_used_files_are_packed_and_then_removed(
     table = Table(4)
     add(table, *"abc")
     assert places(table) == ("a", "bc")
-    assert table.find("a") is not None
+    assert table.get("a") is not None
     table.evict_all()
     assert places(table) == ("b", "ca")
     table.find_or_add("c")
