@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -88,9 +87,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._in_progress = self.frontier.in_progress
         self._has_conditions = settings.on_unreachable == "wait" or settings.local_rules is not None
         """Whether more than a verdict may be needed before a request starts, beside a pace."""
-        self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
-        """The origins that state a usage, for the responses to requests in progress.
-        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self._has_warned_of_final_url = False
         self._drops: Counter[tuple[str | None, Verdict]] = Counter()
         """How often each verdict has dropped a request to a site."""
@@ -125,11 +121,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         """Return the robots.txt that states a usage for a response; None if none is known to."""
         if not self.policies.states_usage:  # the usual case
             return None
-        key = origin_of(response.url)
-        origin = self.policies.files.get(key or "")
-        if origin is None and response.request is not None:
-            origin = self._usage_of.get(response.request)
-        if origin is None or origin.key != key or not self.policies.may_state_usage(origin):
+        origin = self.policies.known_origin(response)
+        if origin is None or not self.policies.may_state_usage(origin):
             return None
         return origin.content
 
@@ -167,7 +160,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             return found
         self.process_request_2(origin, request)
         if self.policies.states_usage and self.policies.may_state_usage(origin):
-            self._usage_of[request] = origin
+            self.policies.origin_for[request] = origin
         return None
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | None:
@@ -194,7 +187,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             origin.is_unused = False
             self.policies.evict()
             if self.policies.may_state_usage(origin):
-                self._usage_of[request] = origin
+                self.policies.origin_for[request] = origin
         return None
 
     def _process_held(self, requests: Iterable[Request]) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -116,6 +117,9 @@ class PolicyCache:
         """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for a file of an origin, which is that of their final URL."""
+        self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
+        """The origins of requests in progress that may state something about their responses.
+        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received; None if they are not kept."""
         self.local_rules: LocalRulesFile | None = None
@@ -170,6 +174,12 @@ class PolicyCache:
             return None
         self._parsed.move_to_end(key)
         return origin
+
+    def known_origin(self, response: Response) -> Origin | None:
+        """Return the origin of a response as its request knew it, else as it is in memory."""
+        key, request = origin_of(response.url), response.request
+        origin = None if request is None else self.origin_for.get(request)
+        return origin if origin and origin.key == key else self.files.get(key or "")
 
     def get_or_fetch(self, key: str, request: Request) -> Origin | None:
         """Return an origin whose policy can be used, else start a fetch and return None.
