@@ -41,8 +41,9 @@ from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
 from ..settings import Settings
+from ..stores.claims import Lookup
 from .file_table import FileTable
-from .policy_store import StoreLookup, open_policy_store
+from .policy_store import open_policy_store
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:  # what most crawls do not import
@@ -141,7 +142,7 @@ class PolicyCache:
         self.store = open_policy_store(settings, crawler.stats, clock)
         """The store; None if the crawl has none."""
         if self.store is not None:
-            crawler.signals.connect(self.store.close, signal=signals.spider_closed)
+            crawler.signals.connect(self.store.claims.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
             self.frontier.reservations = Reservations(shared, self.frontier)
@@ -549,7 +550,7 @@ class PolicyCache:
 
     def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the robots.txt of an origin."""
-        found = StoreLookup()
+        found = Lookup()
 
         def finish(event: FetchResult) -> None:
             try:
@@ -561,9 +562,7 @@ class PolicyCache:
 
         self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 
-    async def _load_or_fetch(
-        self, origin: Origin, page: Request, found: StoreLookup
-    ) -> FetchResult:
+    async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
         event: FetchResult = Cancelled()
         if self.store is not None:
@@ -586,7 +585,7 @@ class PolicyCache:
         return origin.is_probed
 
     def _finish(
-        self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
+        self, origin: Origin, page: Request, event: FetchResult | None, found: Lookup
     ) -> None:
         """Note the result of a fetch. ``event`` is None if the file came from the store."""
         is_cancelled = isinstance(event, Cancelled)
