@@ -8,12 +8,15 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 3. A request that did not come from these queues waits in the downloader, in a queue of its own for
    the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
+
+:class:`CleanParamRequestFingerprinter` uses the same policies to find duplicate requests.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -25,6 +28,7 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
+from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -494,3 +498,33 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
+
+
+class CleanParamRequestFingerprinter(RequestFingerprinter):
+    """Scrapy's fingerprint of the URL that ``RobotsTxt.canonicalize`` returns.
+
+    For the setting REQUEST_FINGERPRINTER_CLASS: Scrapy's duplicate filter and its HTTP cache
+    compare requests by these fingerprints. The robots.txt of the URL's origin applies from the
+    moment at which the crawl knows it. Before that, and for ``verbatim_url``, the fingerprint is
+    Scrapy's own. The request itself does not change: it is sent with all its parameters.
+    """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        super().__init__(crawler)
+        self._crawler = crawler
+
+    def fingerprint(self, request: Request) -> bytes:
+        """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
+        url = self._canonical_url(request)
+        if url == request.url:
+            return super().fingerprint(request)
+        # Method, URL and body are all that Scrapy's own fingerprint reads here.
+        return super().fingerprint(Request(url, method=request.method, body=request.body))
+
+    def _canonical_url(self, request: Request) -> str:
+        url, middleware = request.url, None
+        if "?" in url and self._crawler is not None and not request.meta.get("verbatim_url"):
+            with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
+                middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        origin = None if middleware is None else middleware.origins.get(origin_of(url) or "")
+        return url if origin is None or origin.content is None else origin.content.canonicalize(url)
