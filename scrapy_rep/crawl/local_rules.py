@@ -46,8 +46,6 @@ logger = get_logger(__name__)
 
 MAX_CACHED = 1000
 """How many origins are cached with their rules, which each request needs several times."""
-_DAY = 86_400
-_KINDS = ("disallow", "exception")
 _KEYS = ("site", "rules", "reason", "given_by", "until")
 _ALLOWED, _DISALLOWED = Verdict(True, Reason.RULES), Verdict(False, Reason.RULES)
 
@@ -181,9 +179,10 @@ def _parsed(text: str) -> dict[str, list[LocalRule]]:
         raise ValueError(f"it is not TOML: {error}") from None
     by_site: dict[str, list[LocalRule]] = {}
     for kind, tables in document.items():
-        if kind not in _KINDS:
-            known = ", ".join(f"[[{each}]]" for each in _KINDS)
-            raise ValueError(f"unknown table {kind!r}: it must be one of {known}")
+        if kind not in ("disallow", "exception"):
+            raise ValueError(
+                f"unknown table {kind!r}: it must be one of [[disallow]], [[exception]]"
+            )
         if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables):
             raise ValueError(f"write [[{kind}]], in two brackets each")
         for number, table in enumerate(tables, 1):
@@ -204,24 +203,20 @@ def _rule(table: Mapping[str, Any], *, is_exception: bool) -> LocalRule:
             raise ValueError(f"unknown key {name!r}: it must be one of {known}")
     for name in _KEYS:
         value = table.get(name)
+        is_text = isinstance(value, str) and value.strip()
         if value is None and (is_exception or name != "until"):
             raise ValueError(f"the key {name!r} is missing")
-        is_text = isinstance(value, str) and value.strip()
         if name in ("rules", "reason", "given_by") and not is_text:
             raise ValueError(f"{name!r} is {value!r}: it must be a text")
+    until = table.get("until")
+    if until is not None and type(until) is not date:
+        raise ValueError(f"'until' is {until!r}: it must be a date such as 2027-01-31, unquoted")
     detail = f"{table['reason'].strip()} ({table['given_by'].strip()})"
     return LocalRule(
         _lines_of(table["rules"], allow=is_exception),
         Verdict(is_exception, Reason.LOCAL_RULE, detail=detail),
-        _expires_at(table["until"]) if "until" in table else inf,
+        inf if until is None else timegm(until.timetuple()) + 86_400,  # the end of the day in UTC
     )
-
-
-def _expires_at(value: object) -> float:
-    """Return the end of a day in UTC."""
-    if type(value) is not date:
-        raise ValueError(f"'until' is {value!r}: it must be a date such as 2027-01-31, unquoted")
-    return timegm(value.timetuple()) + _DAY
 
 
 def _site(value: object) -> str:
