@@ -19,7 +19,8 @@ MAX_PARSED = 5_000
 none of them again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
-"""The most bytes of all parsed files, as they were received: 64 files of the maximum size."""
+"""The most bytes of all parsed files, as they were received: 64 files of the maximum size. They are
+measured twice a second, in which a crawl parses few files of that size."""
 
 PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
 """The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
@@ -41,9 +42,7 @@ class FileTable(Mapping[str, Origin]):
         """The origins with parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed origins. All of them were used less recently than the parsed ones."""
-        self._octets: dict[str, int] = {}
-        """The bytes of the parsed files, as far as they were counted."""
-        self._parsed_octets = 0
+        self._parsed_octets = 0  # by the last call of measure
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
 
@@ -51,7 +50,6 @@ class FileTable(Mapping[str, Origin]):
         origin = self.parsed.get(key)
         if origin is None:  # its files are parsed again
             origin = self.parsed[key] = unpack(self._pop_packed(key))
-            self.count(origin)
         return origin
 
     def __contains__(self, key: object) -> bool:
@@ -71,12 +69,9 @@ class FileTable(Mapping[str, Origin]):
         self.parsed.move_to_end(key)
         return origin
 
-    def count(self, origin: Origin) -> None:
-        """Count the bytes of the files of an origin, which have changed."""
-        if origin.key in self.parsed:
-            octets = origin.all_octets
-            self._parsed_octets += octets - self._octets.get(origin.key, 0)
-            self._octets[origin.key] = octets
+    def measure(self) -> None:
+        """Measure the parsed files, whose bytes :meth:`evict` limits."""
+        self._parsed_octets = sum(origin.all_octets for origin in self.parsed.values())
 
     def evict(self, is_in_use: Callable[[str], bool], reserve: int = 0) -> None:
         """Pack and remove the least recently used origins beyond the limits.
@@ -94,7 +89,7 @@ class FileTable(Mapping[str, Origin]):
             if origin.in_flight:
                 self.parsed.move_to_end(key)
             else:
-                self._parsed_octets -= self._octets.pop(key, 0)
+                self._parsed_octets -= origin.all_octets
                 packed = self._packed[key] = pack(self.parsed.pop(key))
                 self._packed_octets += len(packed)
         for _ in range(min(len(self._packed), MAX_PER_PASS)):

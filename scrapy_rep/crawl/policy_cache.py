@@ -236,11 +236,6 @@ class PolicyCache:
         """Whether a request or a response waits for a file of an origin."""
         return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
 
-    def count(self, origin: Origin) -> None:
-        """Count the bytes of an origin, which have changed."""
-        self.files.count(origin)
-        self.evict()
-
     def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
         self.files.evict(self._is_in_use, reserve)
@@ -477,6 +472,7 @@ class PolicyCache:
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self._fetch_limit.update()
+        self.files.measure()
         self.evict()
         if self._engine.is_closing:
             if self.frontier.is_closing:  # a response that has just arrived had its time
@@ -558,7 +554,7 @@ class PolicyCache:
             finally:
                 self._stopped.discard(origin.key)
                 self.frontier.update_origin(origin.host)
-                self.count(origin)
+                self.evict()
 
         self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 

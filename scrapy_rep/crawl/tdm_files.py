@@ -113,7 +113,7 @@ class TdmFiles:
                 problem = f"not readable: {event.content.problem}"
         elif isinstance(event, Unavailable):
             origin.tdm = Tdm(None, 0, event.expires_at)
-        self._policies.count(origin)
+        self._policies.evict()
         if problem is not None:
             logger.info(
                 "The tdmrep.json of %(origin)s is %(problem)s.",
