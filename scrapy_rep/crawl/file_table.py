@@ -20,7 +20,7 @@ none of them again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
 """The most bytes of all parsed files, as they were received: 64 files of the maximum size. They are
-measured twice a second, in which a crawl parses few files of that size."""
+measured twice a second: between two times, a crawl fetches few files of that size."""
 
 PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
 """The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
@@ -42,7 +42,9 @@ class FileTable(Mapping[str, Origin]):
         """The origins with parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed origins. All of them were used less recently than the parsed ones."""
-        self._parsed_octets = 0  # by the last call of measure
+        self._parsed_octets = (
+            0  # those of files that were fetched since the last measure are missing
+        )
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
 
@@ -50,6 +52,7 @@ class FileTable(Mapping[str, Origin]):
         origin = self.parsed.get(key)
         if origin is None:  # its files are parsed again
             origin = self.parsed[key] = unpack(self._pop_packed(key))
+            self._parsed_octets += origin.all_octets
         return origin
 
     def __contains__(self, key: object) -> bool:
