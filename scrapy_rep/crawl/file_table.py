@@ -42,9 +42,7 @@ class FileTable(Mapping[str, Origin]):
         """The origins with parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed origins. All of them were used less recently than the parsed ones."""
-        self._parsed_octets = (
-            0  # those of files that were fetched since the last measure are missing
-        )
+        self._parsed_octets = 0  # without those of files that came since the last measure
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
 
