@@ -63,9 +63,6 @@ REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
 
-LOOK_INTERVAL = 2.0
-"""Seconds between two looks whether the file of local rules has changed."""
-
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
 fewer."""
@@ -129,8 +126,6 @@ class PolicyCache:
             from .local_rules import LocalRulesFile  # most crawls need neither TOML nor lint
 
             self.local_rules = LocalRulesFile(settings.local_rules)
-        self._next_look = clock.monotonic() + LOOK_INTERVAL
-        """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
         """The origins whose next request a local rule has disallowed since it was queued."""
         is_allowed = settings.on_unreachable == "allow"
@@ -460,10 +455,7 @@ class PolicyCache:
 
     def reload_local_rules(self) -> bool:
         """Read local rules that have changed again. Returns whether other rules apply now."""
-        if self.local_rules is None or self._clock.monotonic() < self._next_look:
-            return False
-        self._next_look = self._clock.monotonic() + LOOK_INTERVAL
-        is_new = self.local_rules.reload(self._crawler.spider)
+        is_new = self.local_rules is not None and self.local_rules.reload(self._crawler.spider)
         if is_new:
             self._stats.inc_value("robotstxt/local_rules_reloads")
             self._stopped.clear()

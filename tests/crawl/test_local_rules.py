@@ -385,13 +385,11 @@ async def test_a_new_disallow_holds_for_all_requests_that_wait(
     crawl: Crawl,
     write: Write,
     caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
     spider: type[Changer],
     settings: dict[str, Any],
     rules: str,
     meta: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
     site = web.site(f"User-agent: *\nDisallow:\n{rules}\n")
     local = write("# none yet\n")
     urls = [
@@ -415,9 +413,8 @@ async def test_a_new_disallow_holds_for_all_requests_that_wait(
 
 
 async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
-    web: Web, crawl: Crawl, write: Write, monkeypatch: pytest.MonkeyPatch
+    web: Web, crawl: Crawl, write: Write
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_cache.LOOK_INTERVAL", 0)
     local = write("# none yet\n")
     crawls: list[Any] = []
 
