@@ -449,6 +449,8 @@ def test_a_file_that_became_unusable_changes_nothing(
     rules, key = LocalRulesFile(str(path)), "https://a.example"
     os.utime(path, (1, 1))
     assert not rules.reload(None), "it was only touched"
+    path.write_text(path.read_text("utf-8") + "# a remark\n", "utf-8")
+    assert not rules.reload(None), "the rules are the same"
     if bad is None:
         path.unlink()
     else:
