@@ -13,7 +13,7 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -42,7 +42,7 @@ from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
 from ..settings import read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .policy_cache import PolicyCache
+from .policy_cache import PolicyCache, policy_changed
 from .recording import open_recordings
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
+        crawler.signals.connect(self._process_held, signal=policy_changed)
         self._looping = create_looping_call(self._poll)
 
     @classmethod
@@ -191,13 +192,17 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self._usage_of[request] = origin
         return None
 
-    def _process_held(self, requests: Iterable[Request]) -> None:
-        """Process those of the requests again that wait in a download slot, as they may not be sent
-        any more: their host has asked for fewer requests, or there are other local rules.
+    def _process_held(self, host: str | None) -> None:
+        """Process the requests to a host again that wait in a download slot; None: to all hosts.
+
+        They may not be sent any more: there is another robots.txt, or there are other local rules,
+        or the host has asked for fewer requests.
         """
-        for request in tuple(requests):
+        for request, entry in tuple(self._in_progress.items()):
+            if host is not None and host != entry.host.name:
+                continue
             key = origin_of(request.url)
-            download = self._engine.take_held(request) if request in self._in_progress else None
+            download = self._engine.take_held(request) if key is not None else None
             if key is not None and download is not None:
                 self.frontier.finish(request, sent=False)
                 deferred_from_coro(self._hold(request, download, key))
@@ -420,14 +425,12 @@ class RobotsTxtMiddleware(FrontierOwner):
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
             if status in SLOW_DOWN:
-                self._process_held(
-                    each for each, other in self._in_progress.items() if other.host is entry.host
-                )
+                self._process_held(entry.host.name)
 
     def _poll(self) -> None:
         try:
             if self.policies.reload_local_rules():
-                self._process_held(self._in_progress)
+                self._process_held(None)
             self.policies.poll()
         except Exception:  # it must not end the calls
             logger.exception(

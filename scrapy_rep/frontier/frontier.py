@@ -407,7 +407,7 @@ class Frontier:
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            host.set_delay(address.origin or "", self.policies.delay(address))
+            host.set_delay(address.origin or "", self.policies.delay(address.origin))
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def host(self, name: str) -> Host:
@@ -758,6 +758,11 @@ class Frontier:
         """Return the delay of a host, in seconds; 0 if it has none."""
         host = self.hosts.get(name)
         return host.delay if host is not None else 0
+
+    def is_active(self, name: str) -> bool:
+        """Whether a host has requests in progress."""
+        host = self.hosts.get(name)
+        return host is not None and host.active > 0
 
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
