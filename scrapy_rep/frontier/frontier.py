@@ -52,10 +52,6 @@ PAGES_IN_BETWEEN = 16
 """While enough queues are ready, one fetch begins after so many pages, so that new sites get their
 turn, and one request starts that will be dropped."""
 
-MAX_DROPS = 8
-"""How many requests that will be dropped are in progress at once when no page may start. Scrapy
-2.14 keeps each for a tenth of a second."""
-
 MAX_IDLE_HOSTS = 10_000
 """How many idle hosts are kept, with about 1 KB each. The delay of a host that was removed applies
 again from its next request on, because the policy of its origin has it."""
@@ -444,11 +440,8 @@ class Frontier:
         return None
 
     def _may_drop(self) -> bool:
-        """Whether a request that will be dropped may start now."""
-        if self._ready:
-            return self._pages_since_drop >= PAGES_IN_BETWEEN
-        is_busy = len(self.in_progress) > len(self.dropping)
-        return len(self.dropping) < (1 if is_busy else MAX_DROPS)
+        """Whether a request that will be dropped may start now: one at a time, or between pages."""
+        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.dropping
 
     @property
     def _ready(self) -> int:
@@ -486,7 +479,6 @@ class Frontier:
         self._pages_since_drop = 0
         self.in_progress[request] = entry
         self.dropping.add(request)
-        self.engine.exclude(request)
         self.update(queue)
 
     def _begin(self, request: Request, entry: InProgress) -> None:
@@ -504,7 +496,6 @@ class Frontier:
         if found is None:
             return
         host, slot = found.host, found.slot
-        self.engine.include(request)
         if request in self.dropping:
             self.dropping.discard(request)
             self._forget_if_idle(host)

@@ -10,7 +10,7 @@ from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
-from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
+from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
 from .doubles import FakeClock, FakeCrawl, FakeEngine, begin, settle
@@ -110,14 +110,15 @@ def test_one_request_is_dropped_for_many_pages() -> None:
     assert dropped == [PAGES_IN_BETWEEN, 2 * PAGES_IN_BETWEEN + 1]
 
 
-def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
+def test_one_request_is_dropped_at_once_while_no_page_may_start() -> None:
     crawl = crawl_of(A, number=1)
-    page = crawl.take()
+    crawl.take()
     crawl.set(B, Place.DROPS)
-    crawl.push(*pages(B, 2 * MAX_DROPS))
-    assert len(crawl.pop_all()) == 1
-    crawl.end(page)
-    assert len(crawl.pop_all()) == MAX_DROPS - 1
+    crawl.push(*pages(B, 3))
+    dropped = crawl.take()
+    assert crawl.pop_all() == []
+    crawl.end(dropped)
+    assert crawl.pop_all() == [f"{B}/1"]
 
 
 # Fetches
