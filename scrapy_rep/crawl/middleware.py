@@ -139,13 +139,13 @@ class RobotsTxtMiddleware(FrontierOwner):
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
             del meta[ROBOTSTXT]  # of another request, whose meta was copied
-        url = request.url
-        key, is_exempt = origin_of(url), meta.get(DONT_OBEY)
+        is_exempt, entry = meta.get(DONT_OBEY), self._in_progress.get(request)
+        key = origin_of(request.url) if entry is None else entry.origin
         if key is None:  # a scheme without robots.txt, or an invalid host
-            if lacks_host(url) and not is_exempt:
+            if lacks_host(request.url) and not is_exempt:
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
-        origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
+        origin = self.policies.get_fresh(key)
         if (
             is_exempt
             or origin is None
@@ -413,8 +413,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         delay = 0 if key is None else self.frontier.delay(host_of(key))
         self.events.sent(request, delay, broken)
 
-    def _on_answer(self, response: Response, request: Request) -> None:
-        """Note what a site has answered, before other middlewares retry the request."""
+    def _on_answer(self, response: Response, request: Request, **_: object) -> None:
+        """Note what a site has answered, before other middlewares retry the request.
+
+        PyDispatcher calls a receiver sooner that takes all arguments.
+        """
         entry, status = self._in_progress.get(request), response.status
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return

@@ -332,6 +332,8 @@ class PolicyCache:
         origin = self._parsed.get(key) or self.files.find(key)
         if origin is None:
             return self._before_fetch(key)
+        if self.now() < origin.refresh_at and origin.content is not None and not origin.has_pacing:
+            return READY  # the usual case
         is_excepted = address.kind == Kind.EXCEPTED
         action = self._next_action(origin, is_excepted=is_excepted)
         if action is Action.WAIT:

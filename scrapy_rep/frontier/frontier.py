@@ -425,10 +425,11 @@ class Frontier:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
         if self.is_closing:
             return None
-        if len(self.in_progress) + len(self.waiting) > len(self.engine.active):
+        if len(self.in_progress) + len(self.waiting.waiters) > len(self.engine.active):
             self.collect_ended()
         for each in self.queues:
-            self._begin_fetches(each.unknown)
+            if each.unknown.size:
+                self._begin_fetches(each.unknown)
         may_drop = owner.drops.size and self._may_drop()
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
