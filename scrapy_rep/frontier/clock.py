@@ -56,9 +56,9 @@ class Clock:
         """Call ``call`` after ``seconds``. The result has a method ``cancel``."""
         return call_later(seconds, call, *arguments)
 
-    async def sleep(self, seconds: float) -> None:
-        """Return after ``seconds``. Scrapy has a function for this only from 2.18 on."""
-        done: Deferred[None] = Deferred()
+    async def sleep(self, seconds: float, done: Deferred[None] | None = None) -> None:
+        """Return after ``seconds``, or when the caller fires ``done``."""
+        done = done or Deferred()
         timer = self.call_later(seconds, fire, done, None)
         try:
             await maybe_deferred_to_future(done)

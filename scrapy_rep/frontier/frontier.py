@@ -583,7 +583,6 @@ class Frontier:
     def _release_unwanted(self, host: Host) -> None:
         """Release the reservation of a host that nothing waits for, which may be forgotten."""
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
-            self.reservations.cancel(host)
             self.reservations.release(host, 0)
         self._forget_if_idle(host)
 

@@ -112,11 +112,11 @@ class Leases(Reservations):
         return host.name in self._store.leased or super().is_reserved(host)
 
     def release(self, host: Host, delay: float) -> None:
-        queues = self._store.leased.get(host.name)
-        if queues is None:
-            super().release(host, delay)
-        elif (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
-            self._store.return_host(host)
+        super().release(host, delay)
+        if host.name in self._store.leased:
+            places = {each.place for each in self._store.leased[host.name]}
+            if (delay or not places) and Place.FETCHING not in places:
+                self._store.return_host(host)
 
 
 class RedisQueue(Queues, Base):  # type: ignore[misc]
