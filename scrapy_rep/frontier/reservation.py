@@ -123,7 +123,8 @@ class Reservations:
                 await self._store.release_host(host.name, found.delay)
         finally:
             del self._hosts[host.name]
-            self._frontier.update_host(host)
+            if not self._frontier.is_closing:  # else it would ask again without end
+                self._frontier.update_host(host)
 
 
 def _log(failure: Failure) -> None:

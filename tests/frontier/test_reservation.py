@@ -12,7 +12,7 @@ from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import LEASE, MIN_RETRY_INTERVAL, Reservations
 
-from .doubles import BEGUN, FakeClock
+from .doubles import BEGUN, FakeClock, FakeCrawl
 
 
 class Shared:
@@ -20,6 +20,8 @@ class Shared:
 
     The last answer stays. An answer may be an error.
     """
+
+    is_closing = False
 
     def __init__(self, *answers: float | BaseException, delay: float = 1) -> None:
         self.clock = FakeClock()
@@ -155,3 +157,18 @@ async def test_a_crawl_goes_on_without_a_store_that_fails(error: BaseException) 
     shared.reservations.request(shared.host)
     await shared.clock.run(LEASE / 3)
     assert shared.reserved == [0, LEASE / 3], "it is tried again with the renewal"
+
+
+async def test_a_crawl_that_closes_ends_its_attempts() -> None:
+    shared, crawl = Shared(30.0), FakeCrawl()
+    store: Any = shared
+    shared.clock = crawl.clock
+    crawl.frontier.reservations = Reservations(store, crawl.frontier)
+    crawl.push("http://example.com/")
+    crawl.frontier.set_delay("example.com", "http://example.com", 1)
+    crawl.set_ready("http://example.com")
+    await crawl.clock.run(2.5)
+    crawl.frontier.close()
+    await crawl.clock.run(100)
+    assert shared.reserved == [0, 1, 2]
+    assert crawl.clock.pending == []
