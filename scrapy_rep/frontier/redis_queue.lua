@@ -16,16 +16,16 @@ local function is_ours(host)
     return redis.call("HGET", leases, host) == worker
 end
 
-local function lease_host(host, milliseconds)
-    redis.call("ZADD", hosts, now + milliseconds, host)
+local function lease_host(host, seconds)
+    redis.call("ZADD", hosts, now + math.ceil(seconds * 1000), host)
     redis.call("HSET", leases, host, worker)
     redis.call("ZREM", new, host)
 end
 
-local function return_host(host, milliseconds)
+local function return_host(host, seconds)
     redis.call("HDEL", leases, host)
-    if milliseconds > 0 or #queues_of(host) > 0 then
-        redis.call("ZADD", hosts, now + milliseconds, host)
+    if seconds > 0 or #queues_of(host) > 0 then
+        redis.call("ZADD", hosts, now + math.ceil(seconds * 1000), host)
     else
         redis.call("ZREM", hosts, host)
     end
@@ -50,9 +50,9 @@ end
 
 -- Leases at most `most` hosts whose time has come, but none of those that follow in ARGV. If there
 -- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the milliseconds
--- until the next host may be leased, or -1, and the queues of the leased hosts.
-function functions.lease(milliseconds, most, most_new, least_new)
-    local found, unwanted = {-1}, {}
+-- until the next host may be leased, as far as they are known, and the queues of the leased hosts.
+function functions.lease(seconds, most, most_new, least_new)
+    local found, unwanted = {seconds * 1000}, {}
     for index = 7, #ARGV do
         unwanted[ARGV[index]] = true
     end
@@ -75,7 +75,7 @@ function functions.lease(milliseconds, most, most_new, least_new)
             elseif unwanted[host] then
                 place = place + 1
             else
-                lease_host(host, milliseconds)
+                lease_host(host, seconds)
                 leased = leased + 1
                 for _, name in ipairs(names) do
                     found[#found + 1] = name
@@ -90,7 +90,7 @@ function functions.lease(milliseconds, most, most_new, least_new)
     return found
 end
 
--- Leases the hosts that follow in ARGV, or renews their leases. After each come the milliseconds,
+-- Leases the hosts that follow in ARGV, or renews their leases. After each come the seconds,
 -- and the number of queues that the worker has. Returns the hosts that cannot be leased now, each
 -- with the milliseconds until it can, and the queues of hosts that have more than that number.
 function functions.renew()
@@ -114,19 +114,19 @@ function functions.renew()
     return {refused, found}
 end
 
--- Ends a lease. The host may be leased again after `milliseconds`.
-function functions.release(host, milliseconds)
+-- Ends a lease. The host may be leased again after `seconds`.
+function functions.release(host, seconds)
     if is_ours(host) then
-        return_host(host, tonumber(milliseconds))
+        return_host(host, tonumber(seconds))
     end
 end
 
 -- Removes the next request of the queue `name`. Renews the lease of the host, or returns the host if
--- `milliseconds` is 0. Returns how many requests are left, and the request if there was one; nothing
--- if the worker does not have the host.
-function functions.pop(host, name, milliseconds)
+-- `seconds` is 0. Returns how many requests are left, and the request if there was one; 0 if the
+-- worker does not have the host.
+function functions.pop(host, name, seconds)
     if not is_ours(host) then
-        return false
+        return {0}
     end
     local request = redis.call("ZPOPMIN", queue)[1]
     local left = redis.call("ZCARD", queue)
@@ -136,10 +136,10 @@ function functions.pop(host, name, milliseconds)
     if left == 0 then
         redis.call("ZREM", queues, name)
     end
-    if milliseconds == "0" then
+    if seconds == "0" then
         return_host(host, 0)
     else
-        lease_host(host, milliseconds)
+        lease_host(host, seconds)
     end
     return {left, request}
 end

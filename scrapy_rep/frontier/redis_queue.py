@@ -24,8 +24,9 @@ cluster. The server tells the time, so that the clocks of the workers need not a
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import chain
-from math import ceil, inf
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -35,7 +36,6 @@ from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
-from .clock import Timer
 from .frontier import Address, Place, Queue, Queues, find_frontier
 from .hosts import Host
 from .reservation import LEASE, Reservations
@@ -75,8 +75,7 @@ class LeasedQueue(Queue):
         """0 if there are no requests, or if the lease has ended."""
 
     def peek(self) -> Request | None:
-        found = self.owner.server.zrange(self.owner.prefix + self.name, 0, 0)
-        return self.owner.decoded(found[0]) if found else None
+        return self.owner.first_of(self.owner.server.zrange(self.owner.prefix + self.name, 0, 0))
 
     def pop(self) -> Request | None:
         """Remove the next request, which starts. None if the lease has ended.
@@ -84,20 +83,13 @@ class LeasedQueue(Queue):
         Returns the host to the other workers, unless it is needed for more than this request.
         """
         owner, host = self.owner, self.host.name
-        queues = owner.leased[host]
-        places = {each.place for each in queues}
+        places = {each.place for each in owner.leased[host].values()}
         is_kept = self.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
-        milliseconds = owner.lease_time(host) if is_kept else 0
-        found = owner.call("pop", host, self.name, milliseconds, queue=self.name)
-        if found is None:
-            owner.forget(host)
-            return None
-        self.size, *members = found
+        seconds = owner.lease_time(host) if is_kept else 0
+        self.size, *members = owner.call("pop", host, self.name, seconds, queue=self.name)
         if not is_kept:
-            del owner.leased[host]
-            for each in queues:
-                each.size = 0
-        request = owner.decoded(members[0]) if members else None
+            owner.forget(host)
+        request = owner.first_of(members)
         if request is not None:
             owner.frontier.start(self, request)
         return request
@@ -113,10 +105,11 @@ class Leases(Reservations):
 
     def release(self, host: Host, delay: float) -> None:
         super().release(host, delay)
-        if host.name in self._store.leased:
-            places = {each.place for each in self._store.leased[host.name]}
-            if (delay or not places) and Place.FETCHING not in places:
-                self._store.return_host(host)
+        queues = self._store.leased.get(host.name)
+        if queues is None or (queues and not delay):
+            return
+        if all(each.place is not Place.FETCHING for each in queues.values()):
+            self._store.return_host(host.name)
 
 
 class RedisQueue(Queues, Base):  # type: ignore[misc]
@@ -137,14 +130,15 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         assert frontier is not None
         Queues.__init__(self, frontier)
         self._worker = uuid4().hex
-        self.leased: dict[str, list[LeasedQueue]] = {}
-        """The queues of each leased host. A host without one has its last request in progress."""
+        self.leased: dict[str, dict[str, LeasedQueue]] = {}
+        """The queues of each leased host, by name. A host without one has its last request in
+        progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
         self.prefix = f"{{{self.key}}}:queue:"
         self._script = server.register_script(_SCRIPT)
-        self._poll, self._renewal = Timer(frontier.clock), Timer(frontier.clock)
-        self._renewal.start(LEASE / 3, self._renew)
+        self._poll = frontier.clock.call_later(POLL, frontier.engine.wake)
+        self._renewal = frontier.clock.call_later(LEASE / 3, self._renew)
         frontier.reservations = Leases(self, frontier)
         spider.crawler.signals.connect(self.close, signal=signals.spider_closed)
 
@@ -175,8 +169,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all requests, those of other workers included."""
-        for host in tuple(self.leased):
-            self.forget(host)
         names = self.server.zrange(self._keys["queues"], 0, -1)
         queues = (self.prefix + _text(name) for name in names)
         self.server.delete(*self._keys.values(), *queues)
@@ -186,18 +178,14 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         self._poll.cancel()
         self._renewal.cancel()
         for host in tuple(self.leased):
-            self.return_host(self.frontier.host(host))
+            self.return_host(host)
         self.frontier.queues.remove(self)
 
     # What the frontier and its queues call.
 
     def remove(self, queue: LeasedQueue) -> None:
         """Forget a queue without requests."""
-        queues = self.leased.get(queue.host.name)
-        if queues is not None:
-            queues.remove(queue)
-            if not queues and not queue.host.active:
-                self.return_host(queue.host)
+        self.leased.get(queue.host.name, {}).pop(queue.name, None)
 
     async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
@@ -206,7 +194,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
-        self.call("release", host, _milliseconds(delay))
+        self.call("release", host, delay)
 
     # Leases.
 
@@ -217,53 +205,54 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, *names = self.call("lease", _milliseconds(LEASE), *missing, *full)
-        for name in names:
-            self._add(_text(name))
+        milliseconds, *names = self.call("lease", LEASE, *missing, *full)
+        self._add(*names)
         if not names:
-            seconds = milliseconds / 1000 if milliseconds >= 0 else POLL
-            self._poll.start(min(seconds, POLL), self.frontier.engine.wake)
+            self._poll.cancel()
+            seconds = min(milliseconds / 1000, POLL)
+            self._poll = self.frontier.clock.call_later(seconds, self.frontier.engine.wake)
         return bool(names)
 
-    def _add(self, name: str) -> None:
-        """Add a queue of a leased host, unless this worker has it."""
-        queue = LeasedQueue(self, name)
-        queues = self.leased.setdefault(queue.host.name, [])
-        if all(each.name != name for each in queues):
-            queues.append(queue)
-            self.frontier.added(queue)
+    def _add(self, *names: bytes | str) -> None:
+        """Add queues of leased hosts, unless this worker has them."""
+        for name in map(_text, names):
+            queue = LeasedQueue(self, name)
+            queues = self.leased.setdefault(queue.host.name, {})
+            if name not in queues:
+                queues[name] = queue
+                self.frontier.added(queue)
 
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
-        self._renewal.start(LEASE / 3, self._renew)
+        self._renewal = self.frontier.clock.call_later(LEASE / 3, self._renew)
         is_full = len(self.leased) >= MAX_LEASED
         unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
         for host, queues in tuple(self.leased.items()):
-            if queues and unused.issuperset(each.place for each in queues):
-                self.return_host(self.frontier.host(host))
+            if queues and unused.issuperset(each.place for each in queues.values()):
+                self.return_host(host)
         leases = [(host, self.lease_time(host), len(own)) for host, own in self.leased.items()]
         refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
         for host in refused[::2]:
             self.forget(_text(host))
-        for name in found:
-            self._add(_text(name))
+        self._add(*found)
 
-    def lease_time(self, host: str) -> int:
-        """Return for how many milliseconds a host is leased. If this worker dies with a request in
+    def lease_time(self, host: str) -> float:
+        """Return for how many seconds a host is leased. If this worker dies with a request in
         progress, the next one starts after the delay all the same.
         """
-        return _milliseconds(LEASE + self.frontier.delay(host))
+        return LEASE + self.frontier.delay(host)
 
-    def return_host(self, host: Host) -> None:
+    def return_host(self, name: str) -> None:
         """Return a host, which may be leased again after its delay."""
-        self.forget(host.name)
+        host = self.frontier.host(name)
+        self.forget(name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())
         if seconds < inf:  # else a request is in progress
-            self._try_call("release", host.name, _milliseconds(seconds))
+            self._try_call("release", name, seconds)
 
     def forget(self, host: str) -> None:
         """Remove the queues of a host that this worker no longer has."""
-        for queue in self.leased.pop(host, ()):
+        for queue in self.leased.pop(host, {}).values():
             queue.size = 0
         self.frontier.update_origin(host)
 
@@ -284,14 +273,11 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 extra={"spider": self.spider},
             )
 
-    def decoded(self, member: bytes | str) -> Request:
-        request: Request = self._decode_request(member[DIGITS:])
+    def first_of(self, members: Sequence[bytes | str]) -> Request | None:
+        """Return the first of some requests, if there is one."""
+        request: Request | None = self._decode_request(members[0][DIGITS:]) if members else None
         return request
 
 
 def _text(value: bytes | str) -> str:
     return value if isinstance(value, str) else value.decode()
-
-
-def _milliseconds(seconds: float) -> int:
-    return ceil(seconds * 1000)
