@@ -66,26 +66,6 @@ class Clock:
             timer.cancel()
 
 
-class Timer:
-    """One call at a later time. A new start replaces the call that has not been made."""
-
-    __slots__ = ("_clock", "_pending")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._pending: CallLaterResult | None = None
-
-    def start(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
-        """Call ``call`` after ``seconds``."""
-        self.cancel()
-        self._pending = self._clock.call_later(seconds, call, *arguments)
-
-    def cancel(self) -> None:
-        """Cancel the call, if there is one that has not been made."""
-        if self._pending is not None:
-            self._pending.cancel()
-
-
 def fire(deferred: Deferred[T], result: T) -> None:
     """Give a Deferred its result, unless it was cancelled or has one."""
     if not deferred.called:

@@ -17,7 +17,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import md5
 from itertools import chain, count
-from os import SEEK_END
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,26 +43,18 @@ of their origins at each :meth:`OriginPriorityQueue.pop`."""
 class OriginQueue(Queue):
     """The requests of one address. A single one in memory needs no queue of Scrapy's."""
 
-    __slots__ = ("_first", "_prios", "_requests", "name")
+    __slots__ = ("_first", "_requests", "name", "prios")
 
     owner: OriginPriorityQueue
 
-    def __init__(
-        self,
-        owner: OriginPriorityQueue,
-        address: Address,
-        name: str,
-        size: int = 0,
-        prios: Sequence[int] = (),
-    ) -> None:
+    def __init__(self, owner: OriginPriorityQueue, address: Address, name: str) -> None:
         super().__init__(owner, address)
         self.name = name
         """The name of its directory; empty for requests in memory."""
-        self.size = size
+        self.prios: list[int] = []
+        """The priorities of the requests whose files are closed."""
         self._first: Request | None = None
         self._requests: ScrapyPriorityQueue | None = None
-        self._prios = prios
-        """The priorities of the requests whose files are closed."""
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored on disk."""
@@ -85,7 +76,10 @@ class OriginQueue(Queue):
         return request
 
     def peek(self) -> Request | None:
-        return self._first or _peek(self._open())
+        request = self._first or _peek(self._open())
+        if self.name:  # in queuelib, the next push to a LIFO file would overwrite this request
+            self.close()
+        return request
 
     @property
     def priority(self) -> int:
@@ -93,15 +87,14 @@ class OriginQueue(Queue):
             return -self._first.priority
         return min(_filled(self._open()), default=0)
 
-    def close(self) -> Sequence[int]:
-        """Close the files. Return the priorities of the requests in them."""
+    def close(self) -> None:
+        """Close the files."""
         if self._requests is not None:
-            self._prios, self._requests = self._requests.close(), None
-        return self._prios
+            self.prios, self._requests = self._requests.close(), None
 
     def _open(self) -> ScrapyPriorityQueue:
         if self._requests is None:
-            self._requests = self.owner.make(self.name, self._prios)
+            self._requests = self.owner.make(self.name, self.prios)
         if self.name:
             self.owner.count_open(self)
         return self._requests
@@ -115,26 +108,24 @@ class OriginPriorityQueue(Queues):
     """
 
     @classmethod
-    def from_crawler(
-        cls,
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> Self:
+        """Called by Scrapy."""
+        frontier = find_frontier(crawler)
+        if frontier is None:
+            scrapys: Any = ScrapyPriorityQueue if cls.by_priority else DownloaderAwarePriorityQueue
+            queue: Self = scrapys.from_crawler(crawler, *arguments, **options)
+            return queue
+        return cls(crawler, frontier, *arguments, **options)
+
+    def __init__(
+        self,
         crawler: Crawler,
+        frontier: Frontier,
         downstream_queue_cls: type[QueueProtocol],
         key: str,
         startprios: Any = None,
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
-    ) -> Self:
-        """Called by Scrapy."""
-        frontier = find_frontier(crawler)
-        if frontier is None:
-            scrapys: Any = ScrapyPriorityQueue if cls.by_priority else DownloaderAwarePriorityQueue
-            return scrapys.from_crawler(  # type: ignore[no-any-return]
-                crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
-            )
-        return cls(crawler, frontier, key, (downstream_queue_cls, start_queue_cls), startprios)
-
-    def __init__(
-        self, crawler: Crawler, frontier: Frontier, key: str, classes: tuple[Any, Any], state: Any
     ) -> None:
         super().__init__(frontier)
         self.key = key
@@ -142,15 +133,12 @@ class OriginPriorityQueue(Queues):
         self.names: set[str] = set()
         """The names of the directories in use."""
         self._crawler = crawler
-        self._classes = classes
+        self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
         self._queues: dict[Address, OriginQueue] = {}
         self._opened: OrderedDict[OriginQueue, None] = OrderedDict()
         self._size = 0
-        self._is_sorted = not state
-        """Whether no queue has requests of another origin, as a crawl with Scrapy's queue leaves
-        them."""
-        if state:
-            self._read_state(state)
+        if startprios:
+            self._read_state(startprios)
 
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
@@ -179,8 +167,8 @@ class OriginPriorityQueue(Queues):
             request = queue.pop()
             self._size += queue.size - size
             if request is not None:
-                policies = self.frontier.policies
-                address = queue.address if self._is_sorted else policies.address(request)
+                # An earlier crawl may have stored it by its slot, or without slots.
+                address = self.frontier.policies.address(request) if self.key else queue.address
                 if address == queue.address:
                     self.frontier.start(queue, request)
                     return request
@@ -200,10 +188,12 @@ class OriginPriorityQueue(Queues):
     def __len__(self) -> int:
         return self._size
 
-    def close(self) -> dict[str, Sequence[int]]:
+    def close(self) -> dict[str, list[int]]:
         """Close all files. Return the state, which the next crawl gets back."""
         self.frontier.queues.remove(self)
-        return {queue.name: queue.close() for queue in self._queues.values()}
+        for queue in self._queues.values():
+            queue.close()
+        return {queue.name: queue.prios for queue in self._queues.values()}
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
@@ -265,9 +255,9 @@ class OriginPriorityQueue(Queues):
             if address is None or address in self._queues:
                 # A queue that is always ready: pop() moves its requests.
                 address = Address("", None, Kind.EXEMPT, name)
-            size, closed = len(requests), requests.close()
-            queue = self._queues[address] = OriginQueue(self, address, name, size, closed)
-            self._size += size
+            queue = self._queues[address] = OriginQueue(self, address, name)
+            queue.size, queue.prios = len(requests), requests.close()
+            self._size += queue.size
             self.frontier.added(queue)
 
 
@@ -294,10 +284,6 @@ def _peek(requests: ScrapyPriorityQueue) -> Request | None:
         request: Request | None = queue.peek()
     except (AttributeError, NotImplementedError):
         return None
-    # In queuelib, the next push to a LIFO file would overwrite the end of this request.
-    file = getattr(queue, "f", None)
-    if file is not None:
-        file.seek(0, SEEK_END)
     return request
 
 
