@@ -12,7 +12,6 @@ Scrapy gives to the host; further origins have one each.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from hashlib import md5
@@ -43,7 +42,7 @@ of their origins at each :meth:`OriginPriorityQueue.pop`."""
 class OriginQueue(Queue):
     """The requests of one address. A single one in memory needs no queue of Scrapy's."""
 
-    __slots__ = ("_first", "_requests", "name", "prios")
+    __slots__ = ("_first", "name", "prios")
 
     owner: OriginPriorityQueue
 
@@ -54,14 +53,13 @@ class OriginQueue(Queue):
         self.prios: list[int] = []
         """The priorities of the requests whose files are closed."""
         self._first: Request | None = None
-        self._requests: ScrapyPriorityQueue | None = None
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored on disk."""
         if not (self.size or self.owner.key):
             self._first = request
         else:
-            requests = self._open()
+            requests = self.owner.open(self)
             if self._first is not None:
                 requests.push(self._first)
                 self._first = None
@@ -71,33 +69,21 @@ class OriginQueue(Queue):
     def pop(self) -> Request | None:
         request, self._first = self._first, None
         if request is None:
-            request = self._open().pop()
+            request = self.owner.open(self).pop()
         self.size = self.size - 1 if request is not None else 0
         return request
 
     def peek(self) -> Request | None:
-        request = self._first or _peek(self._open())
+        request = self._first or _peek(self.owner.open(self))
         if self.name:  # in queuelib, the next push to a LIFO file would overwrite this request
-            self.close()
+            self.owner.close_files(self)
         return request
 
     @property
     def priority(self) -> int:
         if self._first is not None:
             return -self._first.priority
-        return min(_filled(self._open()), default=0)
-
-    def close(self) -> None:
-        """Close the files."""
-        if self._requests is not None:
-            self.prios, self._requests = self._requests.close(), None
-
-    def _open(self) -> ScrapyPriorityQueue:
-        if self._requests is None:
-            self._requests = self.owner.make(self.name, self.prios)
-        if self.name:
-            self.owner.count_open(self)
-        return self._requests
+        return min(_filled(self.owner.open(self)), default=0)
 
 
 class OriginPriorityQueue(Queues):
@@ -135,7 +121,8 @@ class OriginPriorityQueue(Queues):
         self._crawler = crawler
         self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
         self._queues: dict[Address, OriginQueue] = {}
-        self._opened: OrderedDict[OriginQueue, None] = OrderedDict()
+        self._opened: dict[OriginQueue, ScrapyPriorityQueue] = {}
+        """Those that are in use. The least recently used come first."""
         self._size = 0
         if startprios:
             self._read_state(startprios)
@@ -191,23 +178,37 @@ class OriginPriorityQueue(Queues):
     def close(self) -> dict[str, list[int]]:
         """Close all files. Return the state, which the next crawl gets back."""
         self.frontier.queues.remove(self)
-        for queue in self._queues.values():
-            queue.close()
+        for queue in tuple(self._opened):
+            self.close_files(queue)
         return {queue.name: queue.prios for queue in self._queues.values()}
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
         self._queues.pop(queue.address, None)
-        self._opened.pop(queue, None)
         self.names.discard(queue.name)
-        queue.close()
+        self.close_files(queue)
         if queue.name:
             with suppress(OSError):
                 Path(self.key, _directory(queue.name)).rmdir()
 
     # Files.
 
-    def make(self, name: str, prios: Sequence[int]) -> ScrapyPriorityQueue:
+    def open(self, queue: OriginQueue) -> ScrapyPriorityQueue:
+        """Return Scrapy's queue of an address. Close the files that were not used lately."""
+        requests = self._opened.pop(queue, None)
+        if requests is None:
+            requests = self._make(queue.name, queue.prios)
+        self._opened[queue] = requests
+        if self.key and len(self._opened) > MAX_OPEN:
+            self.close_files(next(iter(self._opened)))
+        return requests
+
+    def close_files(self, queue: OriginQueue) -> None:
+        """Close the files of a queue, if they are open."""
+        if queue in self._opened:
+            queue.prios = self._opened.pop(queue).close()
+
+    def _make(self, name: str, prios: Sequence[int]) -> ScrapyPriorityQueue:
         """Return Scrapy's queue of a directory. ScrapyPriorityQueue has one without a name."""
         downstream, start = self._classes
         key = f"{self.key}/{_directory(name)}" if name else self.key
@@ -224,13 +225,6 @@ class OriginPriorityQueue(Queues):
         requests.curprio = min(_filled(requests), default=None)
         return requests
 
-    def count_open(self, queue: OriginQueue) -> None:
-        """Note that the files of a queue are in use. Close those that were not used lately."""
-        self._opened[queue] = None
-        self._opened.move_to_end(queue)
-        while len(self._opened) > MAX_OPEN:
-            self._opened.popitem(last=False)[0].close()
-
     def _new_name(self, address: Address) -> str:
         """Return the name for the directory of a queue: that of its host if it is free."""
         if not self.key:
@@ -246,7 +240,7 @@ class OriginPriorityQueue(Queues):
         if not isinstance(state, Mapping):  # of ScrapyPriorityQueue, which has one directory
             state = {"": state}
         for name, prios in state.items():
-            requests = self.make(name, prios)
+            requests = self._make(name, prios)
             if not requests:
                 continue
             self.names.add(name)
