@@ -31,14 +31,23 @@ local function return_host(host, seconds)
     end
 end
 
+-- Each request in a queue begins with a number. Of two requests with the same priority, the older
+-- one comes first, and two requests that are equal stay two.
+local function numbered(request)
+    return string.format("%016.0f", redis.call("HINCRBY", counts, "added", 1)) .. request
+end
+
+local function without_number(found)
+    return found and string.sub(found, 17)
+end
+
 local functions = {}
 
 -- Adds a request to the queue `name` of a host. The host is a new one if `is_new` is 1, and if it is
 -- not among the others.
 function functions.push(host, is_new, name, score, request)
-    local number = redis.call("HINCRBY", counts, "added", 1)
     redis.call("HINCRBY", counts, "size", 1)
-    redis.call("ZADD", queue, score, string.format("%016.0f", number) .. request)
+    redis.call("ZADD", queue, score, numbered(request))
     redis.call("ZADD", queues, 0, name)
     if is_new == "0" then
         redis.call("ZREM", new, host)
@@ -121,6 +130,11 @@ function functions.release(host, seconds)
     end
 end
 
+-- Returns the next request of the queue, if there is one.
+function functions.peek()
+    return {without_number(redis.call("ZRANGE", queue, 0, 0)[1])}
+end
+
 -- Removes the next request of the queue `name`. Renews the lease of the host, or returns the host if
 -- `seconds` is 0. Returns how many requests are left, and the request if there was one; 0 if the
 -- worker does not have the host.
@@ -128,9 +142,9 @@ function functions.pop(host, name, seconds)
     if not is_ours(host) then
         return {0}
     end
-    local request = redis.call("ZPOPMIN", queue)[1]
+    local found = redis.call("ZPOPMIN", queue)[1]
     local left = redis.call("ZCARD", queue)
-    if request then
+    if found then
         redis.call("HINCRBY", counts, "size", -1)
     end
     if left == 0 then
@@ -141,7 +155,7 @@ function functions.pop(host, name, seconds)
     else
         lease_host(host, seconds)
     end
-    return {left, request}
+    return {left, without_number(found)}
 end
 
 return functions[ARGV[1]](ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7])

@@ -4,7 +4,8 @@ setting SCHEDULER_QUEUE_CLASS.
 A worker *leases* the first host whose time has come, and gets the queues of the host. With the
 next request it returns the host: at once, or after the request and the delay if the host has one.
 So the delay holds for all workers together. A worker keeps a host while it fetches its robots.txt,
-or waits for something else. If a worker dies, its leases end by themselves.
+or waits for something else. A lease is longer than the delay of its host, and ends by itself if the
+worker dies.
 
 ====================  ==========  =================================================================
 key                   type        value
@@ -53,10 +54,6 @@ robots.txt, or their requests will be dropped."""
 MAX_LEASED = 10_000
 """How many hosts one worker has at most. To renew so many leases takes Redis some 10 ms."""
 
-DIGITS = 16
-"""The length of the number before each request. Of two requests with the same priority, the older
-one comes first, and two requests that are equal stay two."""
-
 _SCRIPT = Path(__file__).with_suffix(".lua").read_text("utf-8")
 
 
@@ -75,7 +72,7 @@ class LeasedQueue(Queue):
         """0 if there are no requests, or if the lease has ended."""
 
     def peek(self) -> Request | None:
-        return self.owner.first_of(self.owner.server.zrange(self.owner.prefix + self.name, 0, 0))
+        return self.owner.decoded(self.owner.call("peek", queue=self.name))
 
     def pop(self) -> Request | None:
         """Remove the next request, which starts. None if the lease has ended.
@@ -85,11 +82,11 @@ class LeasedQueue(Queue):
         owner, host = self.owner, self.host.name
         places = {each.place for each in owner.leased[host].values()}
         is_kept = self.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
-        seconds = owner.lease_time(host) if is_kept else 0
-        self.size, *members = owner.call("pop", host, self.name, seconds, queue=self.name)
+        seconds = LEASE + self.host.delay if is_kept else 0
+        self.size, *found = owner.call("pop", host, self.name, seconds, queue=self.name)
         if not is_kept:
             owner.forget(host)
-        request = owner.first_of(members)
+        request = owner.decoded(found)
         if request is not None:
             owner.frontier.start(self, request)
         return request
@@ -187,9 +184,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Forget a queue without requests."""
         self.leased.get(queue.host.name, {}).pop(queue.name, None)
 
-    async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
+    async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        refused, _ = self.call("renew", host, self.lease_time(host), 0)
+        refused, _ = self.call("renew", host, lease + self.frontier.delay(host), 0)
         return refused[1] / 1000 if refused else 0
 
     async def release_host(self, host: str, delay: float) -> None:
@@ -230,17 +227,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues.values()):
                 self.return_host(host)
-        leases = [(host, self.lease_time(host), len(own)) for host, own in self.leased.items()]
+        delay = self.frontier.delay
+        leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
         refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
         for host in refused[::2]:
             self.forget(_text(host))
         self._add(*found)
-
-    def lease_time(self, host: str) -> float:
-        """Return for how many seconds a host is leased. If this worker dies with a request in
-        progress, the next one starts after the delay all the same.
-        """
-        return LEASE + self.frontier.delay(host)
 
     def return_host(self, name: str) -> None:
         """Return a host, which may be leased again after its delay."""
@@ -273,9 +265,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 extra={"spider": self.spider},
             )
 
-    def first_of(self, members: Sequence[bytes | str]) -> Request | None:
-        """Return the first of some requests, if there is one."""
-        request: Request | None = self._decode_request(members[0][DIGITS:]) if members else None
+    def decoded(self, found: Sequence[bytes | str]) -> Request | None:
+        """Return the request that was found, if there is one."""
+        request: Request | None = self._decode_request(found[0]) if found else None
         return request
 
 
