@@ -732,7 +732,7 @@ class Frontier:
         if self._events is not None and found.origin is not None:
             self._events.waited(found.origin, "backoff", added)
         if self.reservations is not None:
-            self.reservations.hold(host, seconds)
+            self.reservations.request(host, hold=seconds)
         self._hold(host, seconds)
 
     def _hold(self, host: Host, seconds: float) -> None:

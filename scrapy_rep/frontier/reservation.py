@@ -64,17 +64,15 @@ class Reservations:
         found = self._hosts.get(host.name)
         return found is not None and found.is_granted and found.delay is None
 
-    def request(self, host: Host) -> None:
-        """Begin to reserve a host. If it has a task, the frontier asks again at the end of that."""
-        self._begin(host, None)
+    def request(self, host: Host, hold: float | None = None) -> None:
+        """Begin to reserve a host. If it has a task, the frontier asks again at the end of that.
 
-    def hold(self, host: Host, seconds: float) -> None:
-        """Have no crawler reserve a host for so many seconds, unless another one has reserved it.
-
-        If it is reserved for this crawler, the release after the request says so.
+        With ``hold``, release it at once, so that no crawler can reserve it for so many seconds. If
+        it is reserved for this crawler, the release after the request says so.
         """
-        if not self.is_reserved(host):
-            self._begin(host, seconds)
+        if host.name not in self._hosts and not self.is_reserved(host):
+            found = self._hosts[host.name] = Reservation(hold)
+            deferred_from_coro(self._keep(host, found)).addErrback(_log)
 
     def release(self, host: Host, delay: float) -> None:
         """Release a host, which no crawler can reserve for ``delay`` seconds. End an attempt."""
@@ -82,11 +80,6 @@ class Reservations:
         if found is not None and found.delay is None:
             found.delay = delay
             fire(found.pause, None)
-
-    def _begin(self, host: Host, delay: float | None) -> None:
-        if host.name not in self._hosts:
-            found = self._hosts[host.name] = Reservation(delay)
-            deferred_from_coro(self._keep(host, found)).addErrback(_log)
 
     async def _keep(self, host: Host, found: Reservation) -> None:
         """Reserve a host, renew the reservation until it is to be released, and release it.
