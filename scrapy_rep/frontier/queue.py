@@ -99,8 +99,7 @@ class OriginPriorityQueue(Queues):
         frontier = find_frontier(crawler)
         if frontier is None:
             scrapys: Any = ScrapyPriorityQueue if cls.by_priority else DownloaderAwarePriorityQueue
-            queue: Self = scrapys.from_crawler(crawler, *arguments, **options)
-            return queue
+            return scrapys.from_crawler(crawler, *arguments, **options)  # type: ignore[no-any-return]
         return cls(crawler, frontier, *arguments, **options)
 
     def __init__(
@@ -274,11 +273,9 @@ def _peek(requests: ScrapyPriorityQueue) -> Request | None:
     """
     filled = _filled(requests)
     queue: Any = filled.get(min(filled, default=0))
-    try:
-        request: Request | None = queue.peek()
-    except (AttributeError, NotImplementedError):
-        return None
-    return request
+    with suppress(AttributeError, NotImplementedError):
+        return queue.peek()  # type: ignore[no-any-return]
+    return None
 
 
 def _directory(name: str) -> str:

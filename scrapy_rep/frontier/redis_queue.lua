@@ -2,6 +2,7 @@
 --
 -- KEYS: hosts, new hosts, leases, queues, counts, and the one queue that a function uses.
 -- ARGV: the name of a function, the worker, and the other arguments of the function.
+-- The names of hosts and queues are returned in JSON.
 
 local hosts, new, leases, queues, counts, queue = unpack(KEYS)
 local worker = ARGV[2]
@@ -61,7 +62,7 @@ end
 -- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the milliseconds
 -- until the next host may be leased, as far as they are known, and the queues of the leased hosts.
 function functions.lease(seconds, most, most_new, least_new)
-    local found, unwanted = {seconds * 1000}, {}
+    local wait, found, unwanted = seconds * 1000, {}, {}
     for index = 7, #ARGV do
         unwanted[ARGV[index]] = true
     end
@@ -74,7 +75,7 @@ function functions.lease(seconds, most, most_new, least_new)
                 break
             end
             if tonumber(at) > now then
-                found[1] = tonumber(at) - now
+                wait = tonumber(at) - now
                 break
             end
             local names = queues_of(host)
@@ -96,7 +97,7 @@ function functions.lease(seconds, most, most_new, least_new)
 
     local rest = most - lease_from(hosts, tonumber(most))
     lease_from(new, math.max(math.min(rest, most_new), least_new))
-    return found
+    return cjson.encode({wait, found})
 end
 
 -- Leases the hosts that follow in ARGV, or renews their leases. After each come the seconds,
@@ -108,8 +109,7 @@ function functions.renew()
         local host = ARGV[index]
         local left = (redis.call("ZSCORE", hosts, host) or 0) - now
         if left > 0 and not is_ours(host) then
-            refused[#refused + 1] = host
-            refused[#refused + 1] = left
+            refused[#refused + 1] = {host, left}
         else
             lease_host(host, ARGV[index + 1])
             local names = queues_of(host)
@@ -120,7 +120,7 @@ function functions.renew()
             end
         end
     end
-    return {refused, found}
+    return cjson.encode({refused, found})
 end
 
 -- Ends a lease. The host may be leased again after `seconds`.
@@ -128,6 +128,11 @@ function functions.release(host, seconds)
     if is_ours(host) then
         return_host(host, tonumber(seconds))
     end
+end
+
+-- Returns the queues of all hosts.
+function functions.names()
+    return cjson.encode(redis.call("ZRANGE", queues, 0, -1))
 end
 
 -- Returns the next request of the queue, if there is one.

@@ -132,7 +132,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
-        self.prefix = f"{{{self.key}}}:queue:"
+        self._prefix = f"{{{self.key}}}:queue:"
         self._script = server.register_script(_SCRIPT)
         self._poll = frontier.clock.call_later(POLL, frontier.engine.wake)
         self._renewal = frontier.clock.call_later(LEASE / 3, self._renew)
@@ -166,9 +166,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all requests, those of other workers included."""
-        names = self.server.zrange(self._keys["queues"], 0, -1)
-        queues = (self.prefix + _text(name) for name in names)
-        self.server.delete(*self._keys.values(), *queues)
+        names = json.loads(self.call("names"))
+        self.server.delete(*self._keys.values(), *(self._prefix + name for name in names))
 
     def close(self) -> None:
         """Return all hosts: the spider is closed. The requests stay in Redis."""
@@ -186,8 +185,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        refused, _ = self.call("renew", host, lease + self.frontier.delay(host), 0)
-        return refused[1] / 1000 if refused else 0
+        refused, _ = json.loads(self.call("renew", host, lease + self.frontier.delay(host), 0))
+        return refused[0][1] / 1000 if refused else 0
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
@@ -202,7 +201,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, *names = self.call("lease", LEASE, *missing, *full)
+        milliseconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
         self._add(*names)
         if not names:
             self._poll.cancel()
@@ -210,9 +209,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             self._poll = self.frontier.clock.call_later(seconds, self.frontier.engine.wake)
         return bool(names)
 
-    def _add(self, *names: bytes | str) -> None:
+    def _add(self, *names: str) -> None:
         """Add queues of leased hosts, unless this worker has them."""
-        for name in map(_text, names):
+        for name in names:
             queue = LeasedQueue(self, name)
             queues = self.leased.setdefault(queue.host.name, {})
             if name not in queues:
@@ -229,10 +228,11 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 self.return_host(host)
         delay = self.frontier.delay
         leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
-        refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
-        for host in refused[::2]:
-            self.forget(_text(host))
-        self._add(*found)
+        found = self._try_call("renew", *chain.from_iterable(leases))
+        refused, names = json.loads(found or "[[], []]")
+        for host, _ in refused:
+            self.forget(host)
+        self._add(*names)
 
     def return_host(self, name: str) -> None:
         """Return a host, which may be leased again after its delay."""
@@ -250,7 +250,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
-        keys = (*self._keys.values(), self.prefix + queue)
+        keys = (*self._keys.values(), self._prefix + queue)
         return self._script(keys=keys, args=(function, self._worker, *arguments))
 
     def _try_call(self, function: str, *arguments: object) -> Any:
@@ -267,9 +267,4 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def decoded(self, found: Sequence[bytes | str]) -> Request | None:
         """Return the request that was found, if there is one."""
-        request: Request | None = self._decode_request(found[0]) if found else None
-        return request
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode()
+        return self._decode_request(found[0]) if found else None
