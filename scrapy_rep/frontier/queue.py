@@ -17,7 +17,7 @@ from contextlib import suppress
 from hashlib import md5
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -26,9 +26,6 @@ from scrapy.utils.misc import build_from_crawler
 
 from .engine import start_queues
 from .frontier import Address, Frontier, Kind, Queue, Queues, find_frontier
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often
@@ -94,12 +91,12 @@ class OriginPriorityQueue(Queues):
     """
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> Self:
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> Any:
         """Called by Scrapy."""
         frontier = find_frontier(crawler)
         if frontier is None:
             scrapys: Any = ScrapyPriorityQueue if cls.by_priority else DownloaderAwarePriorityQueue
-            return scrapys.from_crawler(crawler, *arguments, **options)  # type: ignore[no-any-return]
+            return scrapys.from_crawler(crawler, *arguments, **options)
         return cls(crawler, frontier, *arguments, **options)
 
     def __init__(

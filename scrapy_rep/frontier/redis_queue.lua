@@ -2,7 +2,7 @@
 --
 -- KEYS: hosts, new hosts, leases, queues, counts, and the one queue that a function uses.
 -- ARGV: the name of a function, the worker, and the other arguments of the function.
--- The names of hosts and queues are returned in JSON.
+-- Lists of hosts and queues are in JSON.
 
 local hosts, new, leases, queues, counts, queue = unpack(KEYS)
 local worker = ARGV[2]
@@ -100,20 +100,20 @@ function functions.lease(seconds, most, most_new, least_new)
     return cjson.encode({wait, found})
 end
 
--- Leases the hosts that follow in ARGV, or renews their leases. After each come the seconds,
--- and the number of queues that the worker has. Returns the hosts that cannot be leased now, each
--- with the milliseconds until it can, and the queues of hosts that have more than that number.
-function functions.renew()
+-- Leases hosts, or renews their leases. `wanted` has for each host its name, the seconds, and the
+-- number of queues that the worker has. Returns the hosts that cannot be leased now, each with the
+-- milliseconds until it can, and the queues of hosts that have more than that number.
+function functions.renew(wanted)
     local refused, found = {}, {}
-    for index = 3, #ARGV, 3 do
-        local host = ARGV[index]
+    for _, each in ipairs(cjson.decode(wanted)) do
+        local host, seconds, known = unpack(each)
         local left = (redis.call("ZSCORE", hosts, host) or 0) - now
         if left > 0 and not is_ours(host) then
             refused[#refused + 1] = {host, left}
         else
-            lease_host(host, ARGV[index + 1])
+            lease_host(host, seconds)
             local names = queues_of(host)
-            if #names > tonumber(ARGV[index + 2]) then
+            if #names > known then
                 for _, name in ipairs(names) do
                     found[#found + 1] = name
                 end

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import chain
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -185,7 +184,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        refused, _ = json.loads(self.call("renew", host, lease + self.frontier.delay(host), 0))
+        leases = [(host, lease + self.frontier.delay(host), 0)]
+        refused, _ = json.loads(self.call("renew", json.dumps(leases)))
         return refused[0][1] / 1000 if refused else 0
 
     async def release_host(self, host: str, delay: float) -> None:
@@ -228,7 +228,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 self.return_host(host)
         delay = self.frontier.delay
         leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
-        found = self._try_call("renew", *chain.from_iterable(leases))
+        found = self._try_call("renew", json.dumps(leases))
         refused, names = json.loads(found or "[[], []]")
         for host, _ in refused:
             self.forget(host)
