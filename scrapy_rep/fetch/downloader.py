@@ -14,11 +14,12 @@ from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from scrapy.http.headers import Headers
+from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import CancelledError
 
-from ..frontier.clock import Clock, Timer
+from ..frontier.clock import Clock
 from ..frontier.fetch_limit import Permit
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile
@@ -169,7 +170,8 @@ async def run_within(
     ``permit.expire`` ends the download at once.
     """
     deferred = deferred_from_coro(download)
-    timer, period = Timer(clock), max(seconds / 10, 0.01)
+    timer: CallLaterResult
+    period = max(seconds / 10, 0.01)
     left, wait_left, has_expired = seconds + period, max_wait, False
 
     def expire() -> None:
@@ -178,7 +180,7 @@ async def run_within(
         deferred.cancel()
 
     def check() -> None:
-        nonlocal left, wait_left
+        nonlocal left, wait_left, timer
         if is_waiting() and wait_left > 0:
             wait_left -= period
         else:
@@ -186,9 +188,9 @@ async def run_within(
         if left < 0:
             expire()
         else:
-            timer.start(period, check)
+            timer = clock.call_later(period, check)
 
-    timer.start(period, check)
+    timer = clock.call_later(period, check)
     permit.expire = expire
     try:
         return await maybe_deferred_to_future(deferred)

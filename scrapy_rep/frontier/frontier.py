@@ -575,7 +575,6 @@ class Frontier:
     def _release_unwanted(self, host: Host) -> None:
         """Release the reservation of a host that nothing waits for, which may be forgotten."""
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
-            self.reservations.cancel(host)
             self.reservations.release(host, 0)
         self._forget_if_idle(host)
 
@@ -725,7 +724,7 @@ class Frontier:
         if self._events is not None and found.origin is not None:
             self._events.waited(found.origin, "backoff", added)
         if self.reservations is not None:
-            self.reservations.hold(host, seconds)
+            self.reservations.request(host, hold=seconds)
         self._hold(host, seconds)
 
     def _hold(self, host: Host, seconds: float) -> None:
