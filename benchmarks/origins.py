@@ -130,7 +130,6 @@ class Meter(Spider):
         origin = cache.files.find_or_add(_key(number))
         origin.start_fetch(now)
         origin.apply(files.next_for(origin), now)
-        cache.files.count(origin)
         request = Request(f"{_key(number)}/some/page.html")
         cache.apply_pace(origin, request)
         cache.verdict(origin, request.url, ("scrapy",))

@@ -330,12 +330,12 @@ class Origin(OriginFile):
         names = (name for name in Entry._fields if name != "body")
         return Entry(**{name: getattr(self, name) for name in names}, body=body)
 
-    def restore(self, entry: Entry, content: RobotsTxt | None, now: float) -> bool:
+    def restore(self, entry: Entry, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
-        ``content`` is the parsed good copy of the entry. Returns whether the entry replaces the
-        fetch in progress, which ends with :meth:`apply_entry`. Otherwise that fetch continues, with
-        the good copy and the earlier failures of the entry.
+        Returns whether the entry replaces the fetch in progress, which ends with
+        :meth:`apply_entry`. Otherwise that fetch continues, with the good copy and the earlier
+        failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
             return False
@@ -345,8 +345,9 @@ class Origin(OriginFile):
             self.refresh_at = min(entry.refresh_at, self.expires_at)
             return now < self.refresh_at
         self.fetched_at = entry.fetched_at
-        if content is not None:
-            self.set_copy(content, entry.copy, len(entry.body or b""))
+        if entry.body is not None:
+            url = None if entry.copy is None else entry.copy.url
+            self.set_copy(RobotsTxt.parse(entry.body, url=url), entry.copy, len(entry.body))
         elif entry.result.is_unavailable:
             self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures

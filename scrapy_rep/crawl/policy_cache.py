@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -40,8 +41,9 @@ from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
 from ..settings import Settings
+from ..stores.claims import Lookup
 from .file_table import FileTable
-from .policy_store import StoreLookup, open_policy_store
+from .policy_store import open_policy_store
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:  # what most crawls do not import
@@ -60,9 +62,6 @@ MIN_USE = 1.0
 REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
-
-LOOK_INTERVAL = 2.0
-"""Seconds between two looks whether the file of local rules has changed."""
 
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
@@ -119,6 +118,9 @@ class PolicyCache:
         """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for a file of an origin, which is that of their final URL."""
+        self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
+        """The origins of requests in progress that may state something about their responses.
+        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received; None if they are not kept."""
         self.local_rules: LocalRulesFile | None = None
@@ -127,8 +129,6 @@ class PolicyCache:
             from .local_rules import LocalRulesFile  # most crawls need neither TOML nor lint
 
             self.local_rules = LocalRulesFile(settings.local_rules)
-        self._next_look = clock.monotonic() + LOOK_INTERVAL
-        """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
         """The origins whose next request a local rule has disallowed since it was queued."""
         is_allowed = settings.on_unreachable == "allow"
@@ -140,7 +140,7 @@ class PolicyCache:
         self.store = open_policy_store(settings, crawler.stats, clock)
         """The store; None if the crawl has none."""
         if self.store is not None:
-            crawler.signals.connect(self.store.close, signal=signals.spider_closed)
+            crawler.signals.connect(self.store.claims.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
             self.frontier.reservations = Reservations(shared, self.frontier)
@@ -173,6 +173,12 @@ class PolicyCache:
             return None
         self._parsed.move_to_end(key)
         return origin
+
+    def known_origin(self, response: Response) -> Origin | None:
+        """Return the origin of a response as its request knew it, else as it is in memory."""
+        key, request = origin_of(response.url), response.request
+        origin = None if request is None else self.origin_for.get(request)
+        return origin if origin and origin.key == key else self.files.get(key or "")
 
     def get_or_fetch(
         self, key: str, request: Request, *, is_excepted: bool = False
@@ -230,11 +236,6 @@ class PolicyCache:
         """Whether a request or a response waits for a file of an origin."""
         return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
 
-    def count(self, origin: Origin) -> None:
-        """Count the bytes of an origin, which have changed."""
-        self.files.count(origin)
-        self.evict()
-
     def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
         self.files.evict(self._is_in_use, reserve)
@@ -259,14 +260,14 @@ class PolicyCache:
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
-        if rules is not None and rules.find(origin.key) is not None:
+        if rules is not None:
             decide = partial(origin.verdict_on, agents=tokens, now=now, unreachable=policy)
-            return rules.verdict(origin, url, self._clock.time(), decide)
+            return rules.verdict(origin.key, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
         """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
-        origin = self.files.find(origin_of(url) or "")
+        origin = self.files.get(origin_of(url) or "")
         is_answered = origin is not None and origin.state in (State.UNAVAILABLE, State.UNREACHABLE)
         if origin is None or not (is_answered or origin.content is not None):
             return None
@@ -329,7 +330,7 @@ class PolicyCache:
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key) or self.files.find(key)
+        origin = self._parsed.get(key) or self.files.get(key)
         if origin is None:
             return self._before_fetch(key)
         if self.now() < origin.refresh_at and origin.content is not None and not origin.has_pacing:
@@ -406,7 +407,7 @@ class PolicyCache:
 
     def delay(self, key: str | None) -> float:
         """Return the delay that is already known for an origin, in seconds; 0 if there is none."""
-        origin = self.files.find(key or "")
+        origin = self.files.get(key or "")
         return self.seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
@@ -453,10 +454,7 @@ class PolicyCache:
 
     def reload_local_rules(self) -> bool:
         """Read local rules that have changed again. Returns whether other rules apply now."""
-        if self.local_rules is None or self._clock.monotonic() < self._next_look:
-            return False
-        self._next_look = self._clock.monotonic() + LOOK_INTERVAL
-        is_new = self.local_rules.reload(self._crawler.spider)
+        is_new = self.local_rules is not None and self.local_rules.reload(self._crawler.spider)
         if is_new:
             self._stats.inc_value("robotstxt/local_rules_reloads")
             self._stopped.clear()
@@ -465,6 +463,7 @@ class PolicyCache:
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self._fetch_limit.update()
+        self.files.measure()
         self.evict()
         if self._engine.is_closing:
             if self.frontier.is_closing:  # a response that has just arrived had its time
@@ -538,7 +537,7 @@ class PolicyCache:
 
     def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the robots.txt of an origin."""
-        found = StoreLookup()
+        found = Lookup()
 
         def finish(event: FetchResult) -> None:
             try:
@@ -548,13 +547,11 @@ class PolicyCache:
                 self.frontier.update_origin(origin.host)
                 if self.frontier.is_active(origin.host):
                     self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
-                self.count(origin)
+                self.evict()
 
         self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 
-    async def _load_or_fetch(
-        self, origin: Origin, page: Request, found: StoreLookup
-    ) -> FetchResult:
+    async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
         event: FetchResult = Cancelled()
         if self.store is not None:
@@ -570,14 +567,14 @@ class PolicyCache:
 
     def _may_probe(self, key: str, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        origin = self.files.find(key)
+        origin = self.files.get(key)
         if origin is None or not origin.has_pages or origin.is_probed:
             return False
         origin.is_probed = self.local_disallow(key, url) is None
         return origin.is_probed
 
     def _finish(
-        self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
+        self, origin: Origin, page: Request, event: FetchResult | None, found: Lookup
     ) -> None:
         """Note the result of a fetch. ``event`` is None if the file came from the store."""
         is_cancelled = isinstance(event, Cancelled)
