@@ -23,10 +23,10 @@ from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
+from ..fetch.fetch_limit import FetchLimit
 from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger

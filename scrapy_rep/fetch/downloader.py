@@ -5,21 +5,17 @@ The handlers of :data:`HANDLERS` limit and decode its body.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from scrapy.http.headers import Headers
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
-from twisted.internet.defer import CancelledError
 
-from ..frontier.clock import Clock, Timer
-from ..frontier.fetch_limit import Permit
+from ..frontier.clock import Clock
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile
 from ..protocol.freshness import CacheHeaders
@@ -29,8 +25,6 @@ from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:
     from .redirects import Address
-
-T = TypeVar("T")
 
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
@@ -72,12 +66,12 @@ class Download:
     file: OriginFile
     url: str
     clock: Clock
-    started: float
-    """When the request was given to Scrapy. Once there are headers: when it was sent."""
     record: Callable[[Exchange], object] | None
     """Called with each response that a download handler receives."""
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
+    started: float = field(init=False)
+    """When the request was given to Scrapy. Once there are headers: when it was sent."""
     reader: BodyReader = field(default_factory=BodyReader)
     waited: float = 0
     """How long the request waited for its host, in seconds."""
@@ -88,6 +82,9 @@ class Download:
     body: bytes | None = None
     """The decoded body, at most one byte longer than the limit. None if it is cut off or cannot be
     decoded."""
+
+    def __post_init__(self) -> None:
+        self.started = self.clock.monotonic()
 
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
@@ -152,53 +149,6 @@ class Exchange(NamedTuple):
     """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
     copy_sha256: str | None = None
     """The SHA-256 of the good copy that the request validates; None if there is none."""
-
-
-async def run_within(
-    seconds: float,
-    max_wait: float,
-    download: Coroutine[Any, Any, T],
-    clock: Clock,
-    permit: Permit,
-    is_waiting: Callable[[], bool],
-) -> T:
-    """Return the result of a download. Raises TimeoutError if it takes too long.
-
-    This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a fifth
-    more. The time during which ``is_waiting`` is true does not count, up to ``max_wait`` seconds.
-    ``permit.expire`` ends the download at once.
-    """
-    deferred = deferred_from_coro(download)
-    timer, period = Timer(clock), max(seconds / 10, 0.01)
-    left, wait_left, has_expired = seconds + period, max_wait, False
-
-    def expire() -> None:
-        nonlocal has_expired
-        has_expired = True
-        deferred.cancel()
-
-    def check() -> None:
-        nonlocal left, wait_left
-        if is_waiting() and wait_left > 0:
-            wait_left -= period
-        else:
-            left -= period
-        if left < 0:
-            expire()
-        else:
-            timer.start(period, check)
-
-    timer.start(period, check)
-    permit.expire = expire
-    try:
-        return await maybe_deferred_to_future(deferred)
-    except (asyncio.CancelledError, CancelledError):
-        if has_expired:
-            raise TimeoutError from None
-        raise
-    finally:
-        timer.cancel()
-        permit.expire = None
 
 
 def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:

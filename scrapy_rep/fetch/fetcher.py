@@ -21,7 +21,6 @@ from typing_extensions import assert_never
 
 from ..frontier.clock import Clock
 from ..frontier.engine import Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
@@ -53,8 +52,8 @@ from .downloader import (
     Exchange,
     in_words,
     raised_by,
-    run_within,
 )
+from .fetch_limit import FetchLimit
 from .redirects import RedirectPolicy, redirect_target
 
 MayFetch = Callable[[Request, str], Awaitable[bool]]
@@ -283,7 +282,7 @@ class Fetcher:
         max_wait: float,
         record: Callable[[Exchange], object] | None = None,
     ) -> Download:
-        """Send a request, and return its response. See :func:`run_within` for its time.
+        """Send a request, and return its response. See :meth:`Permit.run` for its time.
 
         Raises TimeoutError, and the errors of Scrapy.
         """
@@ -291,40 +290,38 @@ class Fetcher:
         def is_waiting() -> bool:
             return request in self._frontier.waiting.waiters or bool(self._engine.held(request))
 
-        engine = self._crawler.engine
+        engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
-        permit = await self._fetch_limit.acquire()
-        self._count(file, "request_count")
-        headers = request.headers
-        validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
-        started = self._clock.monotonic()
-        download = Download(file, request.url, self._clock, started, record, validators)
-        request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
-        if self._settings.connections is None:  # else it would wait for a connection there
-            self._engine.exclude(request)
-        if not self._downloads:
-            for handler, signal in HANDLERS:
-                self._crawler.signals.connect(handler, signal=signal)
-        self._downloads += 1
-        try:
-            sent = engine.download_async(request)
-            response = await run_within(seconds, max_wait, sent, self._clock, permit, is_waiting)
-        except StopDownload as stop:  # another component stopped it, as a failure
-            if stop.response is None:
-                raise
-            response = stop.response
-        except BaseException:
-            self._engine.take_held(request)  # Scrapy would send it although nothing waits for it
-            raise
-        finally:
-            self._downloads -= 1
+        async with self._fetch_limit.permit() as permit:
+            self._count(file, "request_count")
+            headers = request.headers
+            validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
+            download = Download(file, request.url, self._clock, record, validators)
+            request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
+            if self._settings.connections is None:  # else it would wait for a connection there
+                self._engine.exclude(request)
             if not self._downloads:
                 for handler, signal in HANDLERS:
-                    self._crawler.signals.disconnect(handler, signal=signal)
-            self._fetch_limit.release(permit)
-            self._engine.include(request)
-            self._frontier.finish(request)
-            request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
+                    signals.connect(handler, signal=signal)
+            self._downloads += 1
+            try:
+                sent = engine.download_async(request)
+                response = await permit.run(sent, seconds, max_wait, is_waiting)
+            except StopDownload as stop:  # another component stopped it, as a failure
+                if stop.response is None:
+                    raise
+                response = stop.response
+            except BaseException:
+                self._engine.take_held(request)  # Scrapy would send it: nothing waits for it
+                raise
+            finally:
+                self._downloads -= 1
+                if not self._downloads:
+                    for handler, signal in HANDLERS:
+                        signals.disconnect(handler, signal=signal)
+                self._engine.include(request)
+                self._frontier.finish(request)
+                request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
