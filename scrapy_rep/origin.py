@@ -118,23 +118,17 @@ class UnreachablePolicy(NamedTuple):
     """Days after the first failure from which on everything is allowed."""
 
 
-class Resource(NamedTuple):
-    """A kind of file that an origin may have."""
-
-    name: str
-    """What logs call it."""
-    path: str
-    stats: str
-    """The beginning of the names of its stats."""
-    parse: Callable[..., Any]
-    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
 
-    resource: ClassVar[Resource]
+    name: ClassVar[str]
+    """What logs call it."""
+    path: ClassVar[str]
+    stats: ClassVar[str]
+    """The beginning of the names of its stats."""
+    parse: ClassVar[Callable[..., Any]]
+    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
@@ -153,12 +147,12 @@ class OriginFile:
         self.host = host_of(self.key)
 
     def __repr__(self) -> str:
-        return f"<{self.resource.name} of {self.key}>"
+        return f"<{self.name} of {self.key}>"
 
     @property
     def file_url(self) -> str:
         """The URL of the file, before redirects."""
-        return self.key + self.resource.path
+        return self.key + self.path
 
 
 class Tdm(NamedTuple):
@@ -182,7 +176,8 @@ class Origin(OriginFile):
     seconds on the clock of the caller.
     """
 
-    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
+    name, path, stats = "robots.txt", ROBOTS_TXT, "robotstxt"
+    parse = RobotsTxt.parse
 
     state: State = State.UNKNOWN
     content: RobotsTxt | None = None

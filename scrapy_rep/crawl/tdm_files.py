@@ -7,7 +7,7 @@ nothing until a later fetch succeeds. Later fetches run in the background.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
@@ -16,7 +16,7 @@ from scrapy.http import Response
 
 from ..logs import get_logger
 from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..origin import OriginFile, Resource, State, Tdm
+from ..origin import OriginFile, State, Tdm
 from ..protocol.access import (
     Cancelled,
     FetchResult,
@@ -39,9 +39,11 @@ class TdmFile(OriginFile):
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource(
-        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", lambda body, **_: TdmRep.parse(body)
-    )
+    name, path, stats = "tdmrep.json", TDM_FILE, "robotstxt/tdmrep"
+
+    @staticmethod
+    def parse(body: bytes, **_: object) -> TdmRep:
+        return TdmRep.parse(body)
 
 
 class TdmFiles:

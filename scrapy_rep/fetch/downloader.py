@@ -18,7 +18,7 @@ from scrapy.utils.python import global_object_name
 from ..frontier.clock import Clock
 from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile
-from ..protocol.freshness import CacheHeaders
+from ..protocol.access import Answer
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from .body_reader import WIRE_LIMIT, BodyReader
@@ -66,11 +66,11 @@ class Download:
     file: OriginFile
     url: str
     clock: Clock
-    record: Callable[[Exchange], object] | None
+    record: Record | None
     """Called with each response that a download handler receives."""
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
-    started: float = field(init=False)
+    started: float = 0
     """When the request was given to Scrapy. Once there are headers: when it was sent."""
     reader: BodyReader = field(default_factory=BodyReader)
     waited: float = 0
@@ -79,12 +79,8 @@ class Download:
     """The request used a proxy, which resolves host names."""
     response: Response = field(init=False)
     """The response after the middlewares."""
-    body: bytes | None = None
-    """The decoded body, at most one byte longer than the limit. None if it is cut off or cannot be
-    decoded."""
-
-    def __post_init__(self) -> None:
-        self.started = self.clock.monotonic()
+    answer: Answer = field(init=False)
+    """What the response means depends on it."""
 
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
@@ -92,32 +88,22 @@ class Download:
         is_cut_off = not _CUT_OFF.isdisjoint(response.flags) and len(response.body) <= SIZE_LIMIT
         # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
         is_encoded = response.body and b"Content-Encoding" in response.headers
-        if not (is_cut_off or is_encoded or self.reader.is_broken):
-            self.body = response.body[: SIZE_LIMIT + 1]
-
-    @property
-    def status(self) -> int:
-        """The status of the response."""
-        return self.response.status
-
-    @property
-    def from_cache(self) -> bool:
-        """Whether Scrapy's HTTP cache answered."""
-        return CACHED_FLAG in self.response.flags
-
-    def header(self, name: str) -> str | None:
-        """Return the first header of this name, read as Latin-1 (RFC 9110 §5.5)."""
-        values = self.response.headers.getlist(name)
-        return values[0].decode("latin-1") if values else None
-
-    def cache_headers(self) -> CacheHeaders:
-        """Return the headers that say how long the response is fresh."""
-        cache_control = b", ".join(self.response.headers.getlist("Cache-Control"))
-        return CacheHeaders(
-            cache_control=cache_control.decode("latin-1") or None,
-            age=self.header("Age"),
-            date=self.header("Date"),
-            expires=self.header("Expires"),
+        is_broken = is_cut_off or is_encoded or self.reader.is_broken
+        headers = {  # in Latin-1 (RFC 9110 §5.5)
+            name.decode("latin-1").lower(): values[0].decode("latin-1")
+            for name, values in response.headers.items()
+            if values
+        }
+        if "cache-control" in headers:
+            directives = response.headers.getlist("Cache-Control")
+            headers["cache-control"] = b", ".join(directives).decode("latin-1")
+        self.answer = Answer(
+            self.url,
+            response.status,
+            None if is_broken else response.body[: SIZE_LIMIT + 1],
+            headers,
+            self.file.copy if self.validators else None,
+            from_cache=CACHED_FLAG in response.flags,
         )
 
 
@@ -149,6 +135,9 @@ class Exchange(NamedTuple):
     """The origin whose robots.txt is fetched. After a redirect, ``url`` is of another origin."""
     copy_sha256: str | None = None
     """The SHA-256 of the good copy that the request validates; None if there is none."""
+
+
+Record = Callable[[Exchange], object]
 
 
 def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:
