@@ -29,7 +29,6 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
-from ..atomic_write import write_atomically
 from ..crawl.recording import path_from, user_agent_text
 from ..exceptions import SettingError
 from ..frontier.clock import Clock
@@ -46,7 +45,7 @@ from ..protocol.verdict import Verdict
 from ..settings import Settings, changed_settings, scrapy_settings
 from . import records
 from .answers import SETTINGS
-from .background_file import BackgroundFile
+from .files import BackgroundFile, write_atomically
 from .reading import read_reports
 
 if TYPE_CHECKING:
