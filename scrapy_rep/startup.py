@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import default_settings
 
 from .exceptions import SettingError
-from .known_crawlers import operator_of
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
@@ -81,7 +82,7 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
         )
     # Unless ROBOTSTXT_USER_AGENT says that this crawl is the well-known crawler.
     tokens = set(product_tokens(settings.page_agent or ""))
-    known = operator_of(tokens - set(product_tokens(settings.robots_agent or "")))
+    known = _known_crawler(tokens - set(product_tokens(settings.robots_agent or "")))
     if known is not None:
         name, operator = known
         _warn(
@@ -101,3 +102,19 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
 
 def _warn(crawler: Crawler, message: str) -> None:
     logger.warning(message, extra={"spider": crawler.spider})
+
+
+def _known_crawler(tokens: Iterable[str]) -> tuple[str, str] | None:
+    """Return the name and the operator of the first well-known crawler with one of the tokens."""
+    text = files(__package__).joinpath("crawlers.toml").read_text("utf-8")
+    wanted = {token for token in tokens if f'"{token}"' in text.lower()}
+    if not wanted:  # the usual case: the table takes long to read
+        return None
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    for row in tomllib.loads(text)["crawler"]:
+        if row.get("tokens", [row["name"]])[0].lower() in wanted:
+            return row["name"], row["operator"]
+    return None
