@@ -28,7 +28,8 @@ from .protocol.access import (
 )
 from .protocol.paths import ROBOTS_TXT, host_of, path_of, verdict_as_sent
 from .protocol.records import Pacing
-from .protocol.robotstxt import Reason, RobotsTxt, Verdict
+from .protocol.robotstxt import RobotsTxt
+from .protocol.verdict import Reason, TextEnum, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ REFRESH_AHEAD = 0.1
 DAY = 86_400
 
 
-class State(str, Enum):
+class State(TextEnum):
     """What is known of a file of an origin."""
 
     UNKNOWN = "unknown"
@@ -48,9 +49,6 @@ class State(str, Enum):
     STALE = "stale"
     UNAVAILABLE = "unavailable"
     UNREACHABLE = "unreachable"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class FetchStarted:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from enum import Enum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, expires_at, http_date, 
 from .lines import begins_as_markup, file_of, read
 from .parser import list_groups, records
 from .records import KNOWN_FIELDS
-from .verdict import Reason
+from .verdict import Reason, TextEnum
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 REFUSAL_STATUSES = frozenset({401, 403})
@@ -44,7 +43,7 @@ MAX_RETRY_INTERVAL = 3600
 maximum. Neither RFC 9309 nor Google gives a number."""
 
 
-class AccessResult(str, Enum):
+class AccessResult(TextEnum):
     """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
     SUCCESSFUL = "rules"
@@ -66,9 +65,6 @@ class AccessResult(str, Enum):
     allowed."""
     UNREACHABLE = "unreachable"
     """The server or the network failed, so it is not known whether there are rules."""
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def is_unavailable(self) -> bool:
