@@ -61,10 +61,11 @@ class Addon:
         handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if handler is not None and load_object(handler) is BuiltInHandler:
             new["DOWNLOAD_HANDLERS"]["ftp"] = FTPDownloadHandler
+        changed = {name: value for name, value in new.items() if value != settings.getdict(name)}
         queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
         if queue in QUEUES:
-            new["SCHEDULER_PRIORITY_QUEUE"] = QUEUES[queue]
-        for name, value in new.items():  # each setting keeps its priority
+            changed["SCHEDULER_PRIORITY_QUEUE"] = QUEUES[queue]
+        for name, value in changed.items():  # each setting keeps its priority
             settings.set(name, value, settings.getpriority(name) or 0)
 
 

@@ -123,7 +123,7 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 BOOLEAN = Kind("True or False", _boolean)
 SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
 DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
-MEANING = _choice("unavailable", "unreachable")
+ACCESS_RESULT = _choice("unavailable", "unreachable")
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
@@ -180,8 +180,8 @@ class Settings:
 
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
     retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
-    on_too_many_redirects: str = _setting("REP_ON_TOO_MANY_REDIRECTS", "unavailable", MEANING)
-    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", MEANING)
+    on_too_many_redirects: str = _setting("REP_ON_TOO_MANY_REDIRECTS", "unavailable", ACCESS_RESULT)
+    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", ACCESS_RESULT)
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404_HOSTS", (), HOST_NAMES)
     on_unreachable: str = _setting(
