@@ -30,7 +30,6 @@ from ..frontier.engine import WATCH_INTERVAL, Engine
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
 from ..protocol.access import (
     NO_ROBOTS_TXT,
@@ -47,7 +46,7 @@ from ..protocol.records import Pacing, describe
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
-from ..settings import Settings
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
 from .file_table import FileTable
 from .policy_store import StoreLookup, open_policy_store
 from .tdm_files import TdmFiles

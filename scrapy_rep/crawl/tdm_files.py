@@ -15,7 +15,6 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile, State, Tdm
 from ..protocol.access import (
     Cancelled,
@@ -27,6 +26,7 @@ from ..protocol.access import (
 )
 from ..protocol.paths import origin_of
 from ..protocol.tdmrep import TDM_FILE, TdmRep, TdmRule
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 if TYPE_CHECKING:
     from .policy_cache import PolicyCache

@@ -16,11 +16,11 @@ from scrapy.http.headers import Headers
 from scrapy.utils.python import global_object_name
 
 from ..frontier.clock import Clock
-from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile
 from ..protocol.access import Answer
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
+from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.protocol import ClientCreator, Protocol
 
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
 from ..protocol.lines import SIZE_LIMIT
+from ..settings import IS_ROBOTSTXT_REQUEST
 
 REPLY_LIMIT = 1 << 16
 """The number of bytes of replies that are read. Twisted keeps all lines of a reply in memory."""

@@ -33,7 +33,6 @@ from ..crawl.recording import path_from, user_agent_text
 from ..exceptions import SettingError
 from ..frontier.clock import Clock
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
@@ -42,7 +41,14 @@ from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
-from ..settings import Settings, changed_settings, scrapy_settings
+from ..settings import (
+    DONT_OBEY,
+    IS_ROBOTSTXT_REQUEST,
+    ROBOTSTXT,
+    Settings,
+    changed_settings,
+    scrapy_settings,
+)
 from . import records
 from .answers import SETTINGS
 from .files import BackgroundFile, write_atomically
