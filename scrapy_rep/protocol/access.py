@@ -96,17 +96,11 @@ class AccessPolicy(NamedTuple):
     """Whether several crawlers use the copies."""
 
     def expires_at(
-        self, headers: Mapping[str, str], now: float, default: float | None = None
+        self, headers: Mapping[str, str], now: float, default: float = DEFAULT_LIFETIME
     ) -> float:
         """Return when a response that has just arrived becomes stale."""
-        return expires_at(
-            headers,
-            now,
-            least=self.min_ttl,
-            most=self.max_ttl,
-            default=DEFAULT_LIFETIME if default is None else default,
-            shared=self.shared,
-        )
+        least, most, shared = self.min_ttl, self.max_ttl, self.shared
+        return expires_at(headers, now, least=least, most=most, default=default, shared=shared)
 
 
 _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challenge[\"']")
@@ -290,7 +284,8 @@ def event_of(
         case AccessResult.NOT_MODIFIED:
             # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
             known = None if copy is None else copy.lifetime
-            return NotModified(policy.expires_at(headers, now, known))
+            default = DEFAULT_LIFETIME if known is None else known
+            return NotModified(policy.expires_at(headers, now, default))
         case AccessResult.REDIRECT:
             return None
         case AccessResult.UNREACHABLE:
