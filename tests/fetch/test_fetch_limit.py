@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 from scrapy.utils.asyncio import is_asyncio_available
@@ -16,20 +16,13 @@ from scrapy_rep.fetch.fetch_limit import OLD, FetchLimit, Permit
 from scrapy_rep.frontier.clock import Clock, sleep
 from tests.frontier.doubles import FakeClock, FakeEngine, settle
 
-T = TypeVar("T")
 LONG = 3600
 
 
-def within(
-    download: Coroutine[Any, Any, T],
-    seconds: float = LONG,
-    max_wait: float = 0,
-    *,
-    waiting: bool = False,
-    permit: Permit | None = None,
-) -> Coroutine[Any, Any, T]:
-    permit = permit or Permit(Clock())
-    return permit.run(download, seconds, max_wait, lambda: waiting)
+def run(
+    download: Coroutine[Any, Any, Any], seconds: float = LONG, permit: Permit | None = None
+) -> Coroutine[Any, Any, Any]:
+    return (permit or Permit(Clock())).run(download, seconds, 0, lambda: False)
 
 
 async def test_the_result_and_the_error_are_those_of_the_download() -> None:
@@ -38,10 +31,10 @@ async def test_the_result_and_the_error_are_those_of_the_download() -> None:
         return 10 // value
 
     permit = Permit(Clock())
-    assert await within(give(5), permit=permit) == 2
+    assert await run(give(5), permit=permit) == 2
     permit.expire()  # it has ended
     with pytest.raises(ZeroDivisionError):
-        await within(give(0))
+        await run(give(0))
 
 
 @pytest.mark.parametrize("by_itself", [True, False])
@@ -54,20 +47,14 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
         finally:
             ends.append("ended")
 
-    permit = Permit(Clock())
-
-    async def expire() -> None:
-        await sleep(0.01)
-        if not by_itself:
-            permit.expire()
-
-    expiring = deferred_from_coro(expire())
+    permit = Permit(clock := Clock())
+    if not by_itself:
+        clock.call_later(0.01, permit.expire)
     with pytest.raises(TimeoutError) as raised:
-        await within(download(), 0.05 if by_itself else LONG, permit=permit)
+        await run(download(), 0.05 if by_itself else LONG, permit)
     assert in_words(raised.value) == "it took longer than REP_TIMEOUT"
     assert ends == ["ended"]
     await sleep(0.01)  # the caller is not cancelled
-    await maybe_deferred_to_future(expiring)
     task = asyncio.current_task() if is_asyncio_available() else None
     if task is not None and hasattr(task, "cancelling"):
         assert not task.cancelling()
@@ -75,8 +62,8 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
 
 async def test_the_time_that_a_request_waits_for_its_host_does_not_count() -> None:
     with pytest.raises(TimeoutError):
-        await within(sleep(LONG), 0.02, 0.05, waiting=True)
-    await within(sleep(0.3), 0.02, LONG, waiting=True)
+        await Permit(Clock()).run(sleep(LONG), 0.02, 0.05, lambda: True)
+    await Permit(Clock()).run(sleep(0.3), 0.02, LONG, lambda: True)
 
 
 async def test_a_download_is_cancelled_with_its_caller() -> None:
@@ -89,7 +76,7 @@ async def test_a_download_is_cancelled_with_its_caller() -> None:
             ends.append(type(cancelled).__name__)
             raise
 
-    caller = deferred_from_coro(within(download()))
+    caller = deferred_from_coro(run(download()))
     await sleep(0.01)
     caller.cancel()
     with pytest.raises((asyncio.CancelledError, CancelledError)):
@@ -104,7 +91,7 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
     async def fetch(number: int) -> None:
         async with limit.permit() as permit:
             with pytest.raises(TimeoutError):
-                await permit.run(sleep(LONG), LONG, 0, lambda: False)
+                await run(sleep(LONG), permit=permit)
             ended.append(number)
 
     fetches = [deferred_from_coro(fetch(number)).addErrback(lambda _: None) for number in range(4)]
@@ -116,7 +103,6 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
     clock.advance(OLD)
     limit.can_begin()
     await settle()
-    assert limit.can_begin()
-    assert ended == [0]
+    assert (limit.can_begin(), ended) == (True, [0])
     for each in fetches:
         each.cancel()
