@@ -84,7 +84,7 @@ PLACES = (
     "scrapy_rep.fetch.fetcher.Fetcher._send",
     "scrapy_rep.fetch.fetcher.Fetcher._event",
     "scrapy_rep.fetch.fetcher.Fetcher._request",
-    "scrapy_rep.fetch.fetcher.RedirectPolicy.response_refusal",
+    "scrapy_rep.fetch.fetcher.refusal",
     "testing.simulation.After.process_robots",
     "testing.simulation.Before.process_robots",
     "testing.simulation.Handler.download_robots",

@@ -24,23 +24,30 @@ from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
+from ..fetch.fetch_limit import FetchLimit
+from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
-from ..protocol.access import AccessResult, Cancelled, FetchResult, Rules, Unavailable, Unreachable
+from ..protocol.access import (
+    NO_ROBOTS_TXT,
+    AccessResult,
+    Cancelled,
+    FetchResult,
+    Rules,
+    Unavailable,
+    Unreachable,
+)
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import Pacing, describe
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
-from ..settings import Settings
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.claims import Lookup
 from .file_table import FileTable
 from .policy_store import open_policy_store
@@ -605,9 +612,9 @@ class PolicyCache:
         """Count a fetch after which there are no rules."""
         if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
-            self._stats.inc_value(f"{file.resource.stats}/{kind}")
+            self._stats.inc_value(f"{file.stats}/{kind}")
             if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
-                self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
+                self._stats.inc_value(f"{file.stats}/unavailable/{event.result}")
 
     def _log_failure(self, failure: Failure, file: OriginFile) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
@@ -616,7 +623,7 @@ class PolicyCache:
             logger.error(
                 "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
                 "this bug.",
-                {"file": file.resource.name, "origin": file.key},
+                {"file": file.name, "origin": file.key},
                 exc_info=failure_to_exc_info(failure),
                 extra={"spider": self._crawler.spider},
             )

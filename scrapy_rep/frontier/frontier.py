@@ -26,8 +26,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from ..settings import Settings
+from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from .clock import Clock, fire
 from .engine import Engine
 from .hosts import FIRST_BACKOFF, Host

@@ -184,7 +184,8 @@ async def test_what_waits_in_a_download_slot_obeys_the_new_file(web: Web, clock:
         origin = spider.outcome.middleware.origins[site.root]
         assert origin.in_flight, "its robots.txt waits for DOWNLOAD_DELAY, too"
         asked = [deferred_from_coro(spider.fetches(site.url("/public"))) for _ in range(4)]
-        assert not any([await maybe_deferred_to_future(each) for each in asked])
+        for each in asked:
+            assert not await maybe_deferred_to_future(each)
         assert await spider.fetches(site.url("/private"))
     assert site.paths == ["/robots.txt", "/public", "/public", "/robots.txt", "/private"]
 

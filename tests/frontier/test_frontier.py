@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
-from .doubles import FakeClock, FakeCrawl, FakeEngine, begin, settle
+from .doubles import FakeCrawl, begin, settle
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -374,30 +372,3 @@ async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     await settle()
     assert [each.result for each in before + after] == [False] * 3
     assert crawl.left_over() == {}
-
-
-# How many robots.txt files are fetched at once
-
-
-async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
-    clock, engine, permits, ended = FakeClock(), FakeEngine(), list[Permit](), list[Permit]()
-    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
-
-    def expire(permit: Permit) -> None:
-        ended.append(permit)
-        limit.release(permit)
-
-    for _ in range(3):
-        permit = await limit.acquire()
-        permit.expire = partial(expire, permit)
-        permits.append(permit)
-    assert not limit.can_begin(), "none is old"
-    waiting = begin(limit.acquire())
-    await settle()
-    waiting.addErrback(lambda _: None)
-    waiting.cancel()
-    await settle()  # it leaves nothing
-    assert ended == []
-    clock.advance(OLD)
-    assert limit.can_begin()
-    assert ended == permits[:1]
