@@ -85,7 +85,7 @@ class Files:
         number = next(self._count)
         body = bytes(bytearray(self._bodies[number % len(self._bodies)]))
         url = origin.file_url
-        content = origin.resource.parse(body, strict=False, url=url)
+        content = origin.parse(body, strict=False, url=url)
         etag = f'"{number:x}-{len(body):x}"'
         digest = sha256(body).hexdigest()
         copy = CopyInfo(url, etag, "Mon, 02 Nov 2026 10:00:00 GMT", sha256=digest)

@@ -37,8 +37,7 @@ def left_over(crawler: Crawler) -> list[str]:
         "fetches": len(cache._fetches),
         "responses that wait": len(cache._waiting_responses),
         "claims and saves": len(claims._claimed) + claims._saves if claims is not None else 0,
-        "attempts to reserve": len(reservations._attempts) if reservations is not None else 0,
-        "calls for hosts": len(reservations._locks) if reservations is not None else 0,
+        "reserved hosts": len(reservations._hosts) if reservations is not None else 0,
         "permits": len(cache._fetch_limit._in_progress) + len(cache._fetch_limit._waiting),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

@@ -15,7 +15,7 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -37,16 +37,15 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
-from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
-from ..settings import read_settings
+from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .policy_cache import PolicyCache
+from .policy_cache import PolicyCache, policy_changed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -99,6 +98,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
+        crawler.signals.connect(self._process_held, signal=policy_changed)
         self._looping = create_looping_call(self._poll)
 
     @classmethod
@@ -141,13 +141,13 @@ class RobotsTxtMiddleware(FrontierOwner):
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
             del meta[ROBOTSTXT]  # of another request, whose meta was copied
-        url = request.url
-        key, is_exempt = origin_of(url), meta.get(DONT_OBEY)
+        is_exempt, entry = meta.get(DONT_OBEY), self._in_progress.get(request)
+        key = origin_of(request.url) if entry is None else entry.origin
         if key is None:  # a scheme without robots.txt, or an invalid host
-            if lacks_host(url) and not is_exempt:
+            if lacks_host(request.url) and not is_exempt:
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
-        origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
+        origin = self.policies.get_fresh(key)
         if (
             is_exempt
             or origin is None
@@ -194,13 +194,17 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self.policies.origin_for[request] = origin
         return None
 
-    def _process_held(self, requests: Iterable[Request]) -> None:
-        """Process those of the requests again that wait in a download slot, as they may not be sent
-        any more: their host has asked for fewer requests, or there are other local rules.
+    def _process_held(self, host: str | None) -> None:
+        """Process the requests to a host again that wait in a download slot; None: to all hosts.
+
+        They may not be sent any more: there is another robots.txt, or there are other local rules,
+        or the host has asked for fewer requests.
         """
-        for request in tuple(requests):
+        for request, entry in tuple(self._in_progress.items()):
+            if host is not None and host != entry.host.name:
+                continue
             key = origin_of(request.url)
-            download = self._engine.take_held(request) if request in self._in_progress else None
+            download = self._engine.take_held(request) if key is not None else None
             if key is not None and download is not None:
                 self.frontier.finish(request, sent=False)
                 deferred_from_coro(self._hold(request, download, key))
@@ -411,8 +415,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         delay = 0 if key is None else self.frontier.delay(host_of(key))
         self.events.sent(request, delay, broken)
 
-    def _on_answer(self, response: Response, request: Request) -> None:
-        """Note what a site has answered, before other middlewares retry the request."""
+    def _on_answer(self, response: Response, request: Request, **_: object) -> None:
+        """Note what a site has answered, before other middlewares retry the request.
+
+        PyDispatcher calls a receiver sooner that takes all arguments.
+        """
         entry, status = self._in_progress.get(request), response.status
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
@@ -423,14 +430,12 @@ class RobotsTxtMiddleware(FrontierOwner):
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
             if status in SLOW_DOWN:
-                self._process_held(
-                    each for each, other in self._in_progress.items() if other.host is entry.host
-                )
+                self._process_held(entry.host.name)
 
     def _poll(self) -> None:
         try:
             if self.policies.reload_local_rules():
-                self._process_held(self._in_progress)
+                self._process_held(None)
             self.policies.poll()
         except Exception:  # it must not end the calls
             logger.exception(

@@ -24,23 +24,30 @@ from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
+from ..fetch.fetch_limit import FetchLimit
+from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
-from ..protocol.access import AccessResult, Cancelled, FetchResult, Rules, Unavailable, Unreachable
+from ..protocol.access import (
+    NO_ROBOTS_TXT,
+    AccessResult,
+    Cancelled,
+    FetchResult,
+    Rules,
+    Unavailable,
+    Unreachable,
+)
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import Pacing, describe
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
-from ..settings import Settings
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.claims import Lookup
 from .file_table import FileTable
 from .policy_store import open_policy_store
@@ -68,6 +75,9 @@ MAX_CACHED_AGENTS = 256
 fewer."""
 
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
+
+policy_changed = object()
+"""The signal that a fetch for a ``host`` has ended which has requests in progress."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -177,13 +187,15 @@ class PolicyCache:
         origin = None if request is None else self.origin_for.get(request)
         return origin if origin and origin.key == key else self.files.get(key or "")
 
-    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
+    def get_or_fetch(
+        self, key: str, request: Request, *, is_excepted: bool = False
+    ) -> Origin | None:
         """Return an origin whose policy can be used, else start a fetch and return None.
 
         Also returns None if a fetch is due and the spider is closing.
         """
         origin = self.files.find_or_add(key)
-        action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
+        action = self._next_action(origin, is_excepted=is_excepted)
         if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
             origin.start_fetch(self.now())
             self._fetch(origin, request)
@@ -326,15 +338,16 @@ class PolicyCache:
         origin = self._parsed.get(key) or self.files.get(key)
         if origin is None:
             return self._before_fetch(key)
-        now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
-        if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
-            action = origin.next_action(now)
-            if action is Action.WAIT:
-                return Condition(Place.FETCHING)
-            if action is Action.FETCH and not self._is_unused(origin):
-                return self._before_fetch(key)
+        if self.now() < origin.refresh_at and origin.content is not None and not origin.has_pacing:
+            return READY  # the usual case
+        is_excepted = address.kind == Kind.EXCEPTED
+        action = self._next_action(origin, is_excepted=is_excepted)
+        if action is Action.WAIT:
+            return Condition(Place.FETCHING)
+        if action is Action.FETCH:
+            return self._before_fetch(key)
         if origin.content is None:
-            if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
+            if is_excepted or not origin.disallows_all(self.now(), self._unreachable_policy):
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
@@ -379,24 +392,28 @@ class PolicyCache:
         waited = self._clock.monotonic() - origin.outage_began
         return seconds if waited + seconds <= self._settings.max_wait else None
 
-    def _is_outage(self, origin: Origin) -> bool:
-        return origin.next_attempt(self.now(), self._unreachable_policy) is not None
+    def _next_action(self, origin: Origin, *, is_excepted: bool) -> Action:
+        """Return what must be done before an origin can answer a request now.
 
-    def _is_unused(self, origin: Origin) -> bool:
-        """Whether no request has used the last answer of an origin, although it has expired.
-
-        Otherwise no page would be fetched from a site whose delay is longer than the lifetime of
-        its file.
+        A request that a local rule allows needs no new attempt at an unreachable origin. The last
+        answer is used once even if it has expired: otherwise no page would be fetched from a site
+        whose delay is longer than the lifetime of its file.
         """
-        if origin.in_flight or not origin.is_unused or origin.content is None:
-            return False
-        usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
-        return self._clock.monotonic() < origin.answered_at + usable_for
+        now = self.now()
+        if now < origin.refresh_at:  # the usual case
+            return Action.NONE
+        if is_excepted and origin.next_attempt(now, self._unreachable_policy) is not None:
+            return Action.NONE
+        if origin.is_unused and origin.content is not None and not origin.in_flight:
+            usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
+            if self._clock.monotonic() < origin.answered_at + usable_for:
+                return Action.NONE
+        return origin.next_action(now)
 
-    def delay(self, address: Address) -> float:
-        """Return the delay that is already known for an address, in seconds; 0 if there is none."""
-        origin = self.files.get(address.origin or "")
-        return self._seconds_between(origin.last_pacing) if origin is not None else 0
+    def delay(self, key: str | None) -> float:
+        """Return the delay that is already known for an origin, in seconds; 0 if there is none."""
+        origin = self.files.get(key or "")
+        return self.seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
 
@@ -410,32 +427,21 @@ class PolicyCache:
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        self.frontier.set_delay(origin.host, origin.key, self._seconds_between(pacing))
+        self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
 
-    def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
-        """Return the delay of an origin for a crawler with these product tokens."""
-        obeys = self._settings.obey_rate_limits
-        return self._seconds_between(origin.pacing(tokens) if obeys else None)
-
-    def _seconds_between(self, pacing: Pacing | None) -> float:
-        if pacing is None:
+    def seconds_between(self, pacing: Pacing | None) -> float:
+        """Return the delay that a robots.txt sets, in seconds; 0 if it sets none."""
+        if pacing is None or not self._settings.obey_rate_limits:
             return 0
         return min(pacing.seconds_between(self._clock.time()), self._settings.max_crawl_delay)
 
     # Policies in use.
 
     def get_usable(self, key: str, request: Request) -> Origin | None:
-        """Return an origin whose policy can be used now, else None. It may start a fetch.
-
-        For a request that a local rule allows, the result of the last attempt at an unreachable
-        origin is used, even if the next one is due or in progress.
-        """
-        known = self.files.get(key)
+        """Return an origin whose policy lets a request start now, else None. May start a fetch."""
         is_excepted = self._excepts(key, request.url)
-        if known is not None and is_excepted and self._is_outage(known):
-            return known
-        origin = self.get_or_fetch(key, request)
+        origin = self.get_or_fetch(key, request, is_excepted=is_excepted)
         has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
         return None if has_to_wait and not is_excepted else origin
 
@@ -544,6 +550,8 @@ class PolicyCache:
             finally:
                 self._stopped.discard(origin.key)
                 self.frontier.update_origin(origin.host)
+                if self.frontier.is_active(origin.host):
+                    self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
                 self.evict()
 
         self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
@@ -602,9 +610,9 @@ class PolicyCache:
         """Count a fetch after which there are no rules."""
         if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
-            self._stats.inc_value(f"{file.resource.stats}/{kind}")
+            self._stats.inc_value(f"{file.stats}/{kind}")
             if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
-                self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
+                self._stats.inc_value(f"{file.stats}/unavailable/{event.result}")
 
     def _log_failure(self, failure: Failure, file: OriginFile) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
@@ -613,7 +621,7 @@ class PolicyCache:
             logger.error(
                 "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
                 "this bug.",
-                {"file": file.resource.name, "origin": file.key},
+                {"file": file.name, "origin": file.key},
                 exc_info=failure_to_exc_info(failure),
                 extra={"spider": self._crawler.spider},
             )
@@ -638,7 +646,7 @@ class PolicyCache:
         pacing, tokens = self.apply_pace(file, page), self.tokens(page)
         records = describe(file.content, tokens) if pacing and file.content else None
         if records is not None and records != file.reported_pace:
-            file.reported_pace, seconds = records, self._seconds_between(pacing)
+            file.reported_pace, seconds = records, self.seconds_between(pacing)
             logger.info(
                 "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
                 "%(seconds)s s apart now.",

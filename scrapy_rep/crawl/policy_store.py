@@ -10,7 +10,7 @@ from functools import partial
 from scrapy.statscollectors import StatsCollector
 
 from ..exceptions import SettingError
-from ..fetch.fetcher import retry_pause, status_policy
+from ..fetch.fetcher import access_policy, retry_pause
 from ..frontier.clock import Clock
 from ..origin import Origin
 from ..protocol.access import AccessResult, FetchResult, Rules, access_result
@@ -107,7 +107,7 @@ class PolicyStore:
         if entry.status is None or result is AccessResult.SUCCESSFUL:
             return entry
         if entry.status >= 400:
-            policy, challenge = status_policy(self._settings, origin), AccessResult.CHALLENGE
+            policy, challenge = access_policy(self._settings, origin), AccessResult.CHALLENGE
             result = access_result(entry.status, policy, challenge=result is challenge)
         elif result.is_unavailable and self._settings.not_robots == "unreachable":
             result = AccessResult.UNREACHABLE

@@ -8,18 +8,18 @@ nothing until a later fetch succeeds. Later fetches run in the background.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..origin import OriginFile, Resource, Tdm
+from ..origin import OriginFile, Tdm
 from ..protocol.access import FetchResult, Rules, Unavailable, Unreachable, retry_interval
 from ..protocol.paths import origin_of
 from ..protocol.tdmrep import TDM_FILE, TdmRep, TdmRule
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 if TYPE_CHECKING:
     from .policy_cache import PolicyCache
@@ -32,9 +32,11 @@ class TdmFile(OriginFile):
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource(
-        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", lambda body, **_: TdmRep.parse(body)
-    )
+    name, path, stats = "tdmrep.json", TDM_FILE, "robotstxt/tdmrep"
+
+    @staticmethod
+    def parse(body: bytes, **_: object) -> TdmRep:
+        return TdmRep.parse(body)
 
 
 class TdmFiles:

@@ -7,11 +7,9 @@ a clock of their own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from time import monotonic
 from typing import TypeVar
 
-from scrapy.utils.asyncio import CallLaterResult, call_later
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -30,10 +28,12 @@ class Clock:
         """The least result of :meth:`step`: how far the clock was behind, if negative."""
 
     # Each request reads both several times: the functions themselves cost a third of a method.
+    monotonic = staticmethod(time.monotonic)
+    """Return the seconds of a clock that never goes back, to measure durations."""
     time = staticmethod(time.time)
     """Return the seconds since 1970. The clock may be set while the crawl runs."""
-    monotonic = staticmethod(monotonic)
-    """Return the seconds of a clock that never goes back, to measure durations."""
+    call_later = staticmethod(call_later)
+    """Call a function after so many seconds. The result has a method ``cancel``."""
 
     def steady(self) -> float:
         """Return the seconds since 1970, as if the clock had not been set since the crawl began.
@@ -50,40 +50,14 @@ class Clock:
         self.least_step = min(self.least_step, step)
         return step
 
-    def call_later(
-        self, seconds: float, call: Callable[..., object], *arguments: object
-    ) -> CallLaterResult:
-        """Call ``call`` after ``seconds``. The result has a method ``cancel``."""
-        return call_later(seconds, call, *arguments)
-
-    async def sleep(self, seconds: float) -> None:
-        """Return after ``seconds``. Scrapy has a function for this only from 2.18 on."""
-        done: Deferred[None] = Deferred()
+    async def sleep(self, seconds: float, done: Deferred[None] | None = None) -> None:
+        """Return after ``seconds``, or when the caller fires ``done``."""
+        done = done or Deferred()
         timer = self.call_later(seconds, fire, done, None)
         try:
             await maybe_deferred_to_future(done)
         finally:
             timer.cancel()
-
-
-class Timer:
-    """One call at a later time. A new start replaces the call that has not been made."""
-
-    __slots__ = ("_clock", "_pending")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._pending: CallLaterResult | None = None
-
-    def start(self, seconds: float, call: Callable[..., object], *arguments: object) -> None:
-        """Call ``call`` after ``seconds``."""
-        self.cancel()
-        self._pending = self._clock.call_later(seconds, call, *arguments)
-
-    def cancel(self) -> None:
-        """Cancel the call, if there is one that has not been made."""
-        if self._pending is not None:
-            self._pending.cancel()
 
 
 def fire(deferred: Deferred[T], result: T) -> None:

@@ -2,6 +2,7 @@
 --
 -- KEYS: hosts, new hosts, leases, queues, counts, and the one queue that a function uses.
 -- ARGV: the name of a function, the worker, and the other arguments of the function.
+-- Lists of hosts and queues are in JSON.
 
 local hosts, new, leases, queues, counts, queue = unpack(KEYS)
 local worker = ARGV[2]
@@ -16,19 +17,29 @@ local function is_ours(host)
     return redis.call("HGET", leases, host) == worker
 end
 
-local function lease_host(host, milliseconds)
-    redis.call("ZADD", hosts, now + milliseconds, host)
+local function lease_host(host, seconds)
+    redis.call("ZADD", hosts, now + math.ceil(seconds * 1000), host)
     redis.call("HSET", leases, host, worker)
     redis.call("ZREM", new, host)
 end
 
-local function return_host(host, milliseconds)
+local function return_host(host, seconds)
     redis.call("HDEL", leases, host)
-    if milliseconds > 0 or #queues_of(host) > 0 then
-        redis.call("ZADD", hosts, now + milliseconds, host)
+    if seconds > 0 or #queues_of(host) > 0 then
+        redis.call("ZADD", hosts, now + math.ceil(seconds * 1000), host)
     else
         redis.call("ZREM", hosts, host)
     end
+end
+
+-- Each request in a queue begins with a number. Of two requests with the same priority, the older
+-- one comes first, and two requests that are equal stay two.
+local function numbered(request)
+    return string.format("%016.0f", redis.call("HINCRBY", counts, "added", 1)) .. request
+end
+
+local function without_number(found)
+    return found and string.sub(found, 17)
 end
 
 local functions = {}
@@ -36,9 +47,8 @@ local functions = {}
 -- Adds a request to the queue `name` of a host. The host is a new one if `is_new` is 1, and if it is
 -- not among the others.
 function functions.push(host, is_new, name, score, request)
-    local number = redis.call("HINCRBY", counts, "added", 1)
     redis.call("HINCRBY", counts, "size", 1)
-    redis.call("ZADD", queue, score, string.format("%016.0f", number) .. request)
+    redis.call("ZADD", queue, score, numbered(request))
     redis.call("ZADD", queues, 0, name)
     if is_new == "0" then
         redis.call("ZREM", new, host)
@@ -50,9 +60,9 @@ end
 
 -- Leases at most `most` hosts whose time has come, but none of those that follow in ARGV. If there
 -- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the milliseconds
--- until the next host may be leased, or -1, and the queues of the leased hosts.
-function functions.lease(milliseconds, most, most_new, least_new)
-    local found, unwanted = {-1}, {}
+-- until the next host may be leased, as far as they are known, and the queues of the leased hosts.
+function functions.lease(seconds, most, most_new, least_new)
+    local wait, found, unwanted = seconds * 1000, {}, {}
     for index = 7, #ARGV do
         unwanted[ARGV[index]] = true
     end
@@ -65,7 +75,7 @@ function functions.lease(milliseconds, most, most_new, least_new)
                 break
             end
             if tonumber(at) > now then
-                found[1] = tonumber(at) - now
+                wait = tonumber(at) - now
                 break
             end
             local names = queues_of(host)
@@ -75,7 +85,7 @@ function functions.lease(milliseconds, most, most_new, least_new)
             elseif unwanted[host] then
                 place = place + 1
             else
-                lease_host(host, milliseconds)
+                lease_host(host, seconds)
                 leased = leased + 1
                 for _, name in ipairs(names) do
                     found[#found + 1] = name
@@ -87,61 +97,70 @@ function functions.lease(milliseconds, most, most_new, least_new)
 
     local rest = most - lease_from(hosts, tonumber(most))
     lease_from(new, math.max(math.min(rest, most_new), least_new))
-    return found
+    return cjson.encode({wait, found})
 end
 
--- Leases the hosts that follow in ARGV, or renews their leases. After each come the milliseconds,
--- and the number of queues that the worker has. Returns the hosts that cannot be leased now, each
--- with the milliseconds until it can, and the queues of hosts that have more than that number.
-function functions.renew()
+-- Leases hosts, or renews their leases. `wanted` has for each host its name, the seconds, and the
+-- number of queues that the worker has. Returns the hosts that cannot be leased now, each with the
+-- milliseconds until it can, and the queues of hosts that have more than that number.
+function functions.renew(wanted)
     local refused, found = {}, {}
-    for index = 3, #ARGV, 3 do
-        local host = ARGV[index]
+    for _, each in ipairs(cjson.decode(wanted)) do
+        local host, seconds, known = unpack(each)
         local left = (redis.call("ZSCORE", hosts, host) or 0) - now
         if left > 0 and not is_ours(host) then
-            refused[#refused + 1] = host
-            refused[#refused + 1] = left
+            refused[#refused + 1] = {host, left}
         else
-            lease_host(host, ARGV[index + 1])
+            lease_host(host, seconds)
             local names = queues_of(host)
-            if #names > tonumber(ARGV[index + 2]) then
+            if #names > known then
                 for _, name in ipairs(names) do
                     found[#found + 1] = name
                 end
             end
         end
     end
-    return {refused, found}
+    return cjson.encode({refused, found})
 end
 
--- Ends a lease. The host may be leased again after `milliseconds`.
-function functions.release(host, milliseconds)
+-- Ends a lease. The host may be leased again after `seconds`.
+function functions.release(host, seconds)
     if is_ours(host) then
-        return_host(host, tonumber(milliseconds))
+        return_host(host, tonumber(seconds))
     end
+end
+
+-- Returns the queues of all hosts.
+function functions.names()
+    return cjson.encode(redis.call("ZRANGE", queues, 0, -1))
+end
+
+-- Returns the next request of the queue, if there is one.
+function functions.peek()
+    return {without_number(redis.call("ZRANGE", queue, 0, 0)[1])}
 end
 
 -- Removes the next request of the queue `name`. Renews the lease of the host, or returns the host if
--- `milliseconds` is 0. Returns how many requests are left, and the request if there was one; nothing
--- if the worker does not have the host.
-function functions.pop(host, name, milliseconds)
+-- `seconds` is 0. Returns how many requests are left, and the request if there was one; 0 if the
+-- worker does not have the host.
+function functions.pop(host, name, seconds)
     if not is_ours(host) then
-        return false
+        return {0}
     end
-    local request = redis.call("ZPOPMIN", queue)[1]
+    local found = redis.call("ZPOPMIN", queue)[1]
     local left = redis.call("ZCARD", queue)
-    if request then
+    if found then
         redis.call("HINCRBY", counts, "size", -1)
     end
     if left == 0 then
         redis.call("ZREM", queues, name)
     end
-    if milliseconds == "0" then
+    if seconds == "0" then
         return_host(host, 0)
     else
-        lease_host(host, milliseconds)
+        lease_host(host, seconds)
     end
-    return {left, request}
+    return {left, without_number(found)}
 end
 
 return functions[ARGV[1]](ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7])

@@ -4,7 +4,8 @@ setting SCHEDULER_QUEUE_CLASS.
 A worker *leases* the first host whose time has come, and gets the queues of the host. With the
 next request it returns the host: at once, or after the request and the delay if the host has one.
 So the delay holds for all workers together. A worker keeps a host while it fetches its robots.txt,
-or waits for something else. If a worker dies, its leases end by themselves.
+or waits for something else. A lease is longer than the delay of its host, and ends by itself if the
+worker dies.
 
 ====================  ==========  =================================================================
 key                   type        value
@@ -24,8 +25,8 @@ cluster. The server tells the time, so that the clocks of the workers need not a
 from __future__ import annotations
 
 import json
-from itertools import chain
-from math import ceil, inf
+from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -35,7 +36,6 @@ from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
-from .clock import Timer
 from .frontier import Address, Place, Queue, Queues, find_frontier
 from .hosts import Host
 from .reservation import LEASE, Reservations
@@ -52,10 +52,6 @@ robots.txt, or their requests will be dropped."""
 
 MAX_LEASED = 10_000
 """How many hosts one worker has at most. To renew so many leases takes Redis some 10 ms."""
-
-DIGITS = 16
-"""The length of the number before each request. Of two requests with the same priority, the older
-one comes first, and two requests that are equal stay two."""
 
 _SCRIPT = Path(__file__).with_suffix(".lua").read_text("utf-8")
 
@@ -75,8 +71,7 @@ class LeasedQueue(Queue):
         """0 if there are no requests, or if the lease has ended."""
 
     def peek(self) -> Request | None:
-        found = self.owner.server.zrange(self.owner.prefix + self.name, 0, 0)
-        return self.owner.decoded(found[0]) if found else None
+        return self.owner.decoded(self.owner.call("peek", queue=self.name))
 
     def pop(self) -> Request | None:
         """Remove the next request, which starts. None if the lease has ended.
@@ -84,20 +79,13 @@ class LeasedQueue(Queue):
         Returns the host to the other workers, unless it is needed for more than this request.
         """
         owner, host = self.owner, self.host.name
-        queues = owner.leased[host]
-        places = {each.place for each in queues}
+        places = {each.place for each in owner.leased[host].values()}
         is_kept = self.host.is_paced or not places.isdisjoint({Place.DROPS, Place.FETCHING})
-        milliseconds = owner.lease_time(host) if is_kept else 0
-        found = owner.call("pop", host, self.name, milliseconds, queue=self.name)
-        if found is None:
-            owner.forget(host)
-            return None
-        self.size, *members = found
+        seconds = LEASE + self.host.delay if is_kept else 0
+        self.size, *found = owner.call("pop", host, self.name, seconds, queue=self.name)
         if not is_kept:
-            del owner.leased[host]
-            for each in queues:
-                each.size = 0
-        request = owner.decoded(members[0]) if members else None
+            owner.forget(host)
+        request = owner.decoded(found)
         if request is not None:
             owner.frontier.start(self, request)
         return request
@@ -112,11 +100,12 @@ class Leases(Reservations):
         return host.name in self._store.leased or super().is_reserved(host)
 
     def release(self, host: Host, delay: float) -> None:
+        super().release(host, delay)
         queues = self._store.leased.get(host.name)
-        if queues is None:
-            super().release(host, delay)
-        elif (delay or not queues) and all(each.place is not Place.FETCHING for each in queues):
-            self._store.return_host(host)
+        if queues is None or (queues and not delay):
+            return
+        if all(each.place is not Place.FETCHING for each in queues.values()):
+            self._store.return_host(host.name)
 
 
 class RedisQueue(Queues, Base):  # type: ignore[misc]
@@ -137,14 +126,15 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         assert frontier is not None
         Queues.__init__(self, frontier)
         self._worker = uuid4().hex
-        self.leased: dict[str, list[LeasedQueue]] = {}
-        """The queues of each leased host. A host without one has its last request in progress."""
+        self.leased: dict[str, dict[str, LeasedQueue]] = {}
+        """The queues of each leased host, by name. A host without one has its last request in
+        progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
-        self.prefix = f"{{{self.key}}}:queue:"
+        self._prefix = f"{{{self.key}}}:queue:"
         self._script = server.register_script(_SCRIPT)
-        self._poll, self._renewal = Timer(frontier.clock), Timer(frontier.clock)
-        self._renewal.start(LEASE / 3, self._renew)
+        self._poll = frontier.clock.call_later(POLL, frontier.engine.wake)
+        self._renewal = frontier.clock.call_later(LEASE / 3, self._renew)
         frontier.reservations = Leases(self, frontier)
         spider.crawler.signals.connect(self.close, signal=signals.spider_closed)
 
@@ -175,38 +165,32 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def clear(self) -> None:
         """Remove all requests, those of other workers included."""
-        for host in tuple(self.leased):
-            self.forget(host)
-        names = self.server.zrange(self._keys["queues"], 0, -1)
-        queues = (self.prefix + _text(name) for name in names)
-        self.server.delete(*self._keys.values(), *queues)
+        names = json.loads(self.call("names"))
+        self.server.delete(*self._keys.values(), *(self._prefix + name for name in names))
 
     def close(self) -> None:
         """Return all hosts: the spider is closed. The requests stay in Redis."""
         self._poll.cancel()
         self._renewal.cancel()
         for host in tuple(self.leased):
-            self.return_host(self.frontier.host(host))
+            self.return_host(host)
         self.frontier.queues.remove(self)
 
     # What the frontier and its queues call.
 
     def remove(self, queue: LeasedQueue) -> None:
         """Forget a queue without requests."""
-        queues = self.leased.get(queue.host.name)
-        if queues is not None:
-            queues.remove(queue)
-            if not queues and not queue.host.active:
-                self.return_host(queue.host)
+        self.leased.get(queue.host.name, {}).pop(queue.name, None)
 
-    async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
+    async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        refused, _ = self.call("renew", host, self.lease_time(host), 0)
-        return refused[1] / 1000 if refused else 0
+        leases = [(host, lease + self.frontier.delay(host), 0)]
+        refused, _ = json.loads(self.call("renew", json.dumps(leases)))
+        return refused[0][1] / 1000 if refused else 0
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
-        self.call("release", host, _milliseconds(delay))
+        self.call("release", host, delay)
 
     # Leases.
 
@@ -217,59 +201,56 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, *names = self.call("lease", _milliseconds(LEASE), *missing, *full)
-        for name in names:
-            self._add(_text(name))
+        milliseconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
+        self._add(*names)
         if not names:
-            seconds = milliseconds / 1000 if milliseconds >= 0 else POLL
-            self._poll.start(min(seconds, POLL), self.frontier.engine.wake)
+            self._poll.cancel()
+            seconds = min(milliseconds / 1000, POLL)
+            self._poll = self.frontier.clock.call_later(seconds, self.frontier.engine.wake)
         return bool(names)
 
-    def _add(self, name: str) -> None:
-        """Add a queue of a leased host, unless this worker has it."""
-        queue = LeasedQueue(self, name)
-        queues = self.leased.setdefault(queue.host.name, [])
-        if all(each.name != name for each in queues):
-            queues.append(queue)
-            self.frontier.added(queue)
+    def _add(self, *names: str) -> None:
+        """Add queues of leased hosts, unless this worker has them."""
+        for name in names:
+            queue = LeasedQueue(self, name)
+            queues = self.leased.setdefault(queue.host.name, {})
+            if name not in queues:
+                queues[name] = queue
+                self.frontier.added(queue)
 
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
-        self._renewal.start(LEASE / 3, self._renew)
+        self._renewal = self.frontier.clock.call_later(LEASE / 3, self._renew)
         is_full = len(self.leased) >= MAX_LEASED
         unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
         for host, queues in tuple(self.leased.items()):
-            if queues and unused.issuperset(each.place for each in queues):
-                self.return_host(self.frontier.host(host))
-        leases = [(host, self.lease_time(host), len(own)) for host, own in self.leased.items()]
-        refused, found = self._try_call("renew", *chain.from_iterable(leases)) or ((), ())
-        for host in refused[::2]:
-            self.forget(_text(host))
-        for name in found:
-            self._add(_text(name))
+            if queues and unused.issuperset(each.place for each in queues.values()):
+                self.return_host(host)
+        delay = self.frontier.delay
+        leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
+        found = self._try_call("renew", json.dumps(leases))
+        refused, names = json.loads(found or "[[], []]")
+        for host, _ in refused:
+            self.forget(host)
+        self._add(*names)
 
-    def lease_time(self, host: str) -> int:
-        """Return for how many milliseconds a host is leased. If this worker dies with a request in
-        progress, the next one starts after the delay all the same.
-        """
-        return _milliseconds(LEASE + self.frontier.delay(host))
-
-    def return_host(self, host: Host) -> None:
+    def return_host(self, name: str) -> None:
         """Return a host, which may be leased again after its delay."""
-        self.forget(host.name)
+        host = self.frontier.host(name)
+        self.forget(name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())
         if seconds < inf:  # else a request is in progress
-            self._try_call("release", host.name, _milliseconds(seconds))
+            self._try_call("release", name, seconds)
 
     def forget(self, host: str) -> None:
         """Remove the queues of a host that this worker no longer has."""
-        for queue in self.leased.pop(host, ()):
+        for queue in self.leased.pop(host, {}).values():
             queue.size = 0
         self.frontier.update_origin(host)
 
     def call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
-        keys = (*self._keys.values(), self.prefix + queue)
+        keys = (*self._keys.values(), self._prefix + queue)
         return self._script(keys=keys, args=(function, self._worker, *arguments))
 
     def _try_call(self, function: str, *arguments: object) -> Any:
@@ -284,14 +265,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
                 extra={"spider": self.spider},
             )
 
-    def decoded(self, member: bytes | str) -> Request:
-        request: Request = self._decode_request(member[DIGITS:])
-        return request
-
-
-def _text(value: bytes | str) -> str:
-    return value if isinstance(value, str) else value.decode()
-
-
-def _milliseconds(seconds: float) -> int:
-    return ceil(seconds * 1000)
+    def decoded(self, found: Sequence[bytes | str]) -> Request | None:
+        """Return the request that was found, if there is one."""
+        return self._decode_request(found[0]) if found else None

@@ -45,7 +45,7 @@ from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
 from ..settings import Settings, changed_settings
-from .background_file import BackgroundFile
+from .files import BackgroundFile
 from .recording import user_agent_text
 
 if TYPE_CHECKING:

@@ -29,11 +29,9 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
-from ..atomic_write import write_atomically
 from ..exceptions import SettingError
 from ..frontier.clock import Clock
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
@@ -42,10 +40,17 @@ from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
-from ..settings import Settings, changed_settings, scrapy_settings
+from ..settings import (
+    DONT_OBEY,
+    IS_ROBOTSTXT_REQUEST,
+    ROBOTSTXT,
+    Settings,
+    changed_settings,
+    scrapy_settings,
+)
 from . import records
 from .answers import SETTINGS
-from .background_file import BackgroundFile
+from .files import BackgroundFile, write_atomically
 from .reading import read_reports
 from .recording import path_from, user_agent_text
 

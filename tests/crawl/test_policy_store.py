@@ -124,7 +124,7 @@ class VirtualClock(Clock):
     def monotonic(self) -> float:
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float, _: Any = None) -> None:
         self.now += seconds
         await sleep(0)
 

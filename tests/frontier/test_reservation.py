@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import LEASE, MIN_RETRY_INTERVAL, Reservations
 
-from .doubles import FakeClock
+from .doubles import BEGUN, FakeClock, FakeCrawl
 
 
 class Shared:
@@ -19,6 +20,8 @@ class Shared:
 
     The last answer stays. An answer may be an error.
     """
+
+    is_closing = False
 
     def __init__(self, *answers: float | BaseException, delay: float = 1) -> None:
         self.clock = FakeClock()
@@ -30,11 +33,13 @@ class Shared:
         self.seconds = 0.0
         """How long a call to the store takes."""
         self.wanted = True
+        self.asks_again = False
         self.granted: list[float] = []
         self.host = Host("example.com", 8)
         self.host.set_delay("http://example.com", delay)
         both: Any = self
         self.reservations = Reservations(both, both)
+        BEGUN.append(Deferred(lambda _: self.reservations.release(self.host, 0)))
 
     async def reserve_host(self, host: str, lease: float) -> float:
         assert (host, lease) == ("example.com", LEASE)
@@ -58,6 +63,9 @@ class Shared:
 
     def update_host(self, _: Host) -> None:
         self.granted.append(self.clock.now - 1000)
+        if self.asks_again:
+            self.asks_again = False
+            self.reservations.request(self.host)
 
     @property
     def is_reserved(self) -> bool:
@@ -108,6 +116,7 @@ async def test_a_host_is_not_reserved_again_before_its_release_has_ended() -> No
     shared.reservations.release(shared.host, 1)
     await shared.clock.run(2)
     shared.reservations.request(shared.host)
+    shared.asks_again = True
     await shared.clock.run(2)
     assert shared.reserved == [0]
     await shared.clock.run(10)
@@ -148,3 +157,18 @@ async def test_a_crawl_goes_on_without_a_store_that_fails(error: BaseException) 
     shared.reservations.request(shared.host)
     await shared.clock.run(LEASE / 3)
     assert shared.reserved == [0, LEASE / 3], "it is tried again with the renewal"
+
+
+async def test_a_crawl_that_closes_ends_its_attempts() -> None:
+    shared, crawl = Shared(30.0), FakeCrawl()
+    store: Any = shared
+    shared.clock = crawl.clock
+    crawl.frontier.reservations = Reservations(store, crawl.frontier)
+    crawl.push("http://example.com/")
+    crawl.frontier.set_delay("example.com", "http://example.com", 1)
+    crawl.set_ready("http://example.com")
+    await crawl.clock.run(2.5)
+    crawl.frontier.close()
+    await crawl.clock.run(100)
+    assert shared.reserved == [0, 1, 2]
+    assert crawl.clock.pending == []
