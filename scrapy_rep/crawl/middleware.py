@@ -118,8 +118,11 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def tdm_rule(self, response: Response) -> TdmRule | None:
         """Return the rule of a TDM file for a response; None if there is none (REP_TDMREP)."""
-        tdm_files = self.policies.tdm_files
-        return None if tdm_files is None else tdm_files.rule(response)
+        if self.policies.tdm_files is None:
+            return None
+        origin = self.policies.known_origin(response)
+        tdm = None if origin is None else origin.tdm
+        return None if tdm is None or tdm.content is None else tdm.content.rule(response.url)
 
     def usage_file(self, response: Response) -> RobotsTxt | None:
         """Return the robots.txt that states a usage for a response; None if none is known to."""

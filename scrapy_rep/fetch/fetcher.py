@@ -369,6 +369,15 @@ def retry_pause(retry: int) -> float:
     return float(min(2**retry, 60))
 
 
+def longest_fetch(settings: Settings) -> float:
+    """Return the seconds that a fetch takes if each attempt times out.
+
+    It takes longer if it waits for the host of a redirect, which has a delay.
+    """
+    pauses = map(retry_pause, range(settings.retry_times))
+    return settings.timeout * (settings.retry_times + 1) + sum(pauses)
+
+
 def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
     """Return what the settings say about the responses to requests for a file."""
     return AccessPolicy(

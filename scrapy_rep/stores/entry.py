@@ -20,7 +20,13 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
+from ..protocol.access import (
+    MAX_RETRY_AFTER,
+    AccessPolicy,
+    AccessResult,
+    CopyInfo,
+    access_result,
+)
 from ..protocol.lines import SIZE_LIMIT
 
 
@@ -59,6 +65,23 @@ class Entry(NamedTuple):
             expires_at=self.expires_at + seconds,
             unreachable_since=None if since is None else since + seconds,
         )
+
+    def under(self, policy: AccessPolicy) -> Entry:
+        """Return what the entry means under a policy, which may be another than when it was put."""
+        result, expires_at, refresh_at = self.result, self.expires_at, self.refresh_at
+        if result is not AccessResult.UNREACHABLE:
+            latest = self.fetched_at + policy.max_ttl
+            expires_at, refresh_at = min(expires_at, latest), min(refresh_at, latest)
+        if self.status is not None and result is not AccessResult.SUCCESSFUL:
+            if self.status >= 400:
+                is_test = result is AccessResult.CHALLENGE
+                result = access_result(self.status, policy, challenge=is_test)
+            elif result.is_unavailable and policy.not_robots == "unreachable":
+                result = AccessResult.UNREACHABLE
+            if result.is_unavailable != self.result.is_unavailable:
+                # The response has another meaning now: fetch again.
+                return self._replace(expires_at=0, refresh_at=0)
+        return self._replace(result=result, expires_at=expires_at, refresh_at=refresh_at)
 
 
 BODY_LIMIT = SIZE_LIMIT + 1
