@@ -243,8 +243,7 @@ class ArchivedRobotsTxt(NamedTuple):
     """The file, decoded, up to the size limit and one byte. None for a 304 and if the body is cut
     off or cannot be decoded."""
     sha256: str | None
-    """The SHA-256 of the file, as a store has it. For a 304, that of the copy that is still valid.
-    """
+    """The SHA-256 of the file, as a store has it; for a 304, of the copy that is still valid."""
 
 
 def read(

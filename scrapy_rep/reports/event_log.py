@@ -432,7 +432,6 @@ def paths_of(
         if not os.access(path.parent, os.W_OK):
             raise PermissionError(EACCES, "its folder cannot be written to", str(path))
         targets.append(path)
-    first = targets[0]
     # A file name has at most 255 bytes.
-    stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
-    return targets, first.with_name(f"{stem}.{run_id}.events.gz")
+    stem = os.fsencode(targets[0].stem)[:150].decode(errors="ignore")
+    return targets, targets[0].with_name(f"{stem}.{run_id}.events.gz")
