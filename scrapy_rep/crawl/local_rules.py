@@ -197,12 +197,11 @@ def _parsed(text: str) -> dict[str, list[LocalRule]]:
 
 
 def _rule(table: Mapping[str, Any], *, is_exception: bool) -> LocalRule:
-    for name in table:
+    for name in (*table, *_KEYS):
+        value = table.get(name)
         if name not in _KEYS:
             known = ", ".join(map(repr, _KEYS))
             raise ValueError(f"unknown key {name!r}: it must be one of {known}")
-    for name in _KEYS:
-        value = table.get(name)
         is_text = isinstance(value, str) and value.strip()
         if value is None and (is_exception or name != "until"):
             raise ValueError(f"the key {name!r} is missing")
