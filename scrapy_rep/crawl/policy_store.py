@@ -18,6 +18,7 @@ from ..settings import Settings, without_passwords
 from ..stores import Entry, Store, StoreError
 from ..stores.base import TTL
 from ..stores.claims import Claims, Lookup
+from ..stores.entry import reinterpreted
 from ..stores.registry import open_store
 
 MAX_CLOCK_SKEW = 300.0
@@ -77,7 +78,8 @@ class PolicyStore:
         """Restore ``origin`` from ``entry``. Returns whether this replaces the fetch."""
         if entry is None or entry.fetched_at > self._clock.time() + MAX_CLOCK_SKEW:
             return False
-        entry = self._on_steady_clock(entry).under(access_policy(self._settings, origin))
+        policy = access_policy(self._settings, origin)
+        entry = reinterpreted(self._on_steady_clock(entry), policy)
         if entry.fetched_at >= origin.fetched_at:
             lookup.body = entry.body
         if origin.restore(entry, self._clock.steady()):
