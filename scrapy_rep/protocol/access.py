@@ -274,7 +274,7 @@ def event_of(
     if answer.body is not None:
         answer = answer._replace(body=file_of(answer.body))
     url, status, body, headers, copy, from_cache = answer
-    result, failure = _meaning(answer, policy)
+    result, failure = meaning(answer, policy)
     match result:
         case AccessResult.SUCCESSFUL:
             own = lifetime(headers, now, shared=policy.shared)
@@ -317,7 +317,7 @@ def unavailable(
     return Unavailable(answer.url, expires, answer.status, result, answer.from_cache)
 
 
-def _meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
+def meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
     """Return what a response means, and the failure if the file is unreachable."""
     status, mark = answer.status, answer.headers.get("cf-mitigated")
     is_test = status >= 400 and is_challenge(mark, answer.body)
