@@ -197,7 +197,7 @@ class Fetcher:
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
-                self._count(file, "disallowed")
+                self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
             request = self._request(file, page, url, record)
             try:
