@@ -141,7 +141,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     # What scrapy-redis calls.
 
     def push_to(self, address: Address, request: Request) -> None:
-        """Add a request with this address."""
         host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
         is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
         encoded = self._encode_request(request)
@@ -179,7 +178,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     # What the frontier and its queues call.
 
     def remove(self, queue: LeasedQueue) -> None:
-        """Forget a queue without requests."""
         self.leased.get(queue.host.name, {}).pop(queue.name, None)
 
     async def reserve_host(self, host: str, lease: float) -> float:
