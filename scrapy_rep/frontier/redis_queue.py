@@ -1,5 +1,4 @@
-"""The queues of a crawl in Redis, for workers that share them by scrapy-redis: a class for its
-setting SCHEDULER_QUEUE_CLASS.
+"""The queues of a crawl in Redis, which workers share by scrapy-redis (SCHEDULER_QUEUE_CLASS).
 
 A worker *leases* the first host whose time has come, and gets the queues of the host. With the
 next request it returns the host: at once, or after the request and the delay if the host has one.
