@@ -10,7 +10,8 @@ local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function queues_of(host)
-    return redis.call("ZRANGEBYLEX", queues, "[" .. host .. " ", "(" .. host .. "!")
+    local start = '["' .. host .. '", '
+    return redis.call("ZRANGEBYLEX", queues, "[" .. start, "(" .. start .. "~")
 end
 
 local function is_ours(host)

@@ -12,7 +12,7 @@ key                   type        value
 ``{KEY}:hosts``       sorted set  hosts, by the time in milliseconds from which each may be leased
 ``{KEY}:new``         sorted set  hosts whose robots.txt nobody has fetched, in the order of time
 ``{KEY}:leases``      hash        the worker that has leased a host, by host
-``{KEY}:queues``      sorted set  the queues with requests: host, space, the rest of the address
+``{KEY}:queues``      sorted set  the queues with requests: their addresses in JSON
 ``{KEY}:counts``      hash        ``size``: the requests in all queues; ``added``: those ever added
 ``{KEY}:queue:NAME``  sorted set  requests, by priority; each begins with its number of 16 digits
 ====================  ==========  =================================================================
@@ -63,8 +63,7 @@ class LeasedQueue(Queue):
     owner: RedisQueue
 
     def __init__(self, owner: RedisQueue, name: str) -> None:
-        host, _, rest = name.partition(" ")
-        super().__init__(owner, Address(host, *json.loads(rest)))
+        super().__init__(owner, Address(*json.loads(name)))
         self.name = name
         self.size = 1
         """0 if there are no requests, or if the lease has ended."""
@@ -140,7 +139,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     # What scrapy-redis calls.
 
     def push_to(self, address: Address, request: Request) -> None:
-        host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
+        host, name = address.host, json.dumps(address)
         is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
         encoded = self._encode_request(request)
         self.call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
