@@ -18,7 +18,7 @@ CRAWLS := tests/crawl tests/stores --only-event-loop
 EACH_LOOP := tests/crawl tests/stores -m each_loop
 # What does not depend on the version of Scrapy.
 PURE := tests/protocol tests/reports tests/stores/test_entry.py \
-	$(patsubst %,tests/test_%.py,atomic_write command_lines documentation origin \
+	$(patsubst %,tests/test_%.py,command_lines documentation origin \
 	packaging reference_pages) $(filter-out \
 	$(patsubst %,tests/commands/test_%.py,session check view), $(wildcard tests/commands/test_*.py))
 

@@ -85,7 +85,7 @@ class Files:
         number = next(self._count)
         body = bytes(bytearray(self._bodies[number % len(self._bodies)]))
         url = origin.file_url
-        content = origin.resource.parse(body, strict=False, url=url)
+        content = origin.parse(body, strict=False, url=url)
         etag = f'"{number:x}-{len(body):x}"'
         digest = sha256(body).hexdigest()
         copy = CopyInfo(url, etag, "Mon, 02 Nov 2026 10:00:00 GMT", sha256=digest)
@@ -130,7 +130,6 @@ class Meter(Spider):
         origin = cache.files.find_or_add(_key(number))
         origin.start_fetch(now)
         origin.apply(files.next_for(origin), now)
-        cache.files.count(origin)
         request = Request(f"{_key(number)}/some/page.html")
         cache.apply_pace(origin, request)
         cache.verdict(origin, request.url, ("scrapy",))

@@ -21,13 +21,12 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings as ScrapySettings
 
 from scrapy_rep.frontier.clock import Clock
-from scrapy_rep.meta_keys import ROBOTSTXT
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.reports.background_file import BackgroundFile
 from scrapy_rep.reports.event_log import CrawlLog
+from scrapy_rep.reports.files import BackgroundFile
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import Run, json_text, utc
-from scrapy_rep.settings import Settings
+from scrapy_rep.settings import ROBOTSTXT, Settings
 from testing.harness import Duration, Options, Parameter, Result, Row, call
 from testing.web import Web
 

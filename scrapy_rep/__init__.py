@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.fingerprinter import CleanParamRequestFingerprinter
-    from .crawl.middleware import RobotsTxtMiddleware
+    from .crawl.middleware import CleanParamRequestFingerprinter, RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.middleware import PageDirectivesMiddleware, page_directives
@@ -72,8 +71,7 @@ __all__ = [
 
 _NAMES = {
     "addon": ["Addon"],
-    "crawl.fingerprinter": ["CleanParamRequestFingerprinter"],
-    "crawl.middleware": ["RobotsTxtMiddleware"],
+    "crawl.middleware": ["CleanParamRequestFingerprinter", "RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],

@@ -47,28 +47,25 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before the crawl starts."""
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
-        names = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "DOWNLOAD_HANDLERS")
-        new: dict[str, Any] = {name: settings.getdict(name) for name in names}
-        middlewares, priority = new["DOWNLOADER_MIDDLEWARES"], PRIORITY
+        new: dict[str, Any] = {}
+        middlewares, priority = settings.getdict("DOWNLOADER_MIDDLEWARES"), PRIORITY
         for middleware in tuple(middlewares):
             if load_object(middleware) is BuiltInMiddleware:
                 value = middlewares.pop(middleware)
                 priority = PRIORITY if value is None else value
         # Scrapy's base setting has the import path, and Scrapy 2.14 compares the keys as text.
         middlewares[global_object_name(BuiltInMiddleware)] = None
-        _add(middlewares, RobotsTxtMiddleware, priority)
-        _add(new["SPIDER_MIDDLEWARES"], PageDirectivesMiddleware, PAGE_PRIORITY)
+        if middlewares != settings.getdict("DOWNLOADER_MIDDLEWARES"):
+            new["DOWNLOADER_MIDDLEWARES"] = middlewares
         handler = settings.getwithbase("DOWNLOAD_HANDLERS").get("ftp")
         if handler is not None and load_object(handler) is BuiltInHandler:
-            new["DOWNLOAD_HANDLERS"]["ftp"] = FTPDownloadHandler
+            handlers = settings.getdict("DOWNLOAD_HANDLERS")
+            new["DOWNLOAD_HANDLERS"] = {**handlers, "ftp": FTPDownloadHandler}
         queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
         if queue in QUEUES:
             new["SCHEDULER_PRIORITY_QUEUE"] = QUEUES[queue]
         for name, value in new.items():  # each setting keeps its priority
             settings.set(name, value, settings.getpriority(name) or 0)
-
-
-def _add(middlewares: dict[Any, int | None], added: type, priority: int) -> None:
-    """Add a middleware to the ones in a setting, unless it is among them."""
-    if not any(load_object(middleware) is added for middleware in middlewares):
-        middlewares[added] = priority
+        add = settings.setdefault_in_component_priority_dict
+        add("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, priority)
+        add("SPIDER_MIDDLEWARES", PageDirectivesMiddleware, PAGE_PRIORITY)

@@ -23,23 +23,19 @@ MAX_TRACEBACK_LINES = 200
 def get_logger(name: str) -> logging.Logger:
     """Return the logger of a module. It escapes and cuts the arguments of each message."""
     logger = logging.getLogger(name)
-    logger.addFilter(_ESCAPE)
+    logger.addFilter(_escape)
     return logger
 
 
-class _Escape(logging.Filter):
-    def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, Mapping):
-            record.args = {name: _shown(value) for name, value in record.args.items()}
-        elif record.args:
-            record.args = tuple(map(_shown, record.args))
-        if record.exc_info and not record.exc_text:
-            lines = "".join(format_exception(*record.exc_info)).rstrip("\n").split("\n")
-            record.exc_text = "\n".join(map(_text, lines[-MAX_TRACEBACK_LINES:]))
-        return True
-
-
-_ESCAPE = _Escape()
+def _escape(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, Mapping):
+        record.args = {name: _shown(value) for name, value in record.args.items()}
+    elif record.args:
+        record.args = tuple(map(_shown, record.args))
+    if record.exc_info and not record.exc_text:
+        lines = "".join(format_exception(*record.exc_info)).rstrip("\n").split("\n")
+        record.exc_text = "\n".join(map(_text, lines[-MAX_TRACEBACK_LINES:]))
+    return True
 
 
 def _shown(value: Any) -> Any:

@@ -28,7 +28,8 @@ from .protocol.access import (
 )
 from .protocol.paths import ROBOTS_TXT, host_of, path_of, verdict_as_sent
 from .protocol.records import Pacing
-from .protocol.robotstxt import Reason, RobotsTxt, Verdict
+from .protocol.robotstxt import RobotsTxt
+from .protocol.verdict import Reason, TextEnum, Verdict
 from .stores.entry import Entry
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ REFRESH_AHEAD = 0.1
 DAY = 86_400
 
 
-class State(str, Enum):
+class State(TextEnum):
     """What is known of a file of an origin."""
 
     UNKNOWN = "unknown"
@@ -48,9 +49,6 @@ class State(str, Enum):
     STALE = "stale"
     UNAVAILABLE = "unavailable"
     UNREACHABLE = "unreachable"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class FetchStarted:
@@ -118,23 +116,17 @@ class UnreachablePolicy(NamedTuple):
     """Days after the first failure from which on everything is allowed."""
 
 
-class Resource(NamedTuple):
-    """A kind of file that an origin may have."""
-
-    name: str
-    """What logs call it."""
-    path: str
-    stats: str
-    """The beginning of the names of its stats."""
-    parse: Callable[..., Any]
-    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
 
-    resource: ClassVar[Resource]
+    name: ClassVar[str]
+    """What logs call it."""
+    path: ClassVar[str]
+    stats: ClassVar[str]
+    """The beginning of the names of its stats."""
+    parse: ClassVar[Callable[..., Any]]
+    """Parses a body, with the URL it came from as ``url``. It raises for no body."""
 
     key: str
     """The origin in normal form: ``scheme://host[:port]``."""
@@ -153,12 +145,12 @@ class OriginFile:
         self.host = host_of(self.key)
 
     def __repr__(self) -> str:
-        return f"<{self.resource.name} of {self.key}>"
+        return f"<{self.name} of {self.key}>"
 
     @property
     def file_url(self) -> str:
         """The URL of the file, before redirects."""
-        return self.key + self.resource.path
+        return self.key + self.path
 
 
 class Tdm(NamedTuple):
@@ -182,7 +174,8 @@ class Origin(OriginFile):
     seconds on the clock of the caller.
     """
 
-    resource: ClassVar[Resource] = Resource("robots.txt", ROBOTS_TXT, "robotstxt", RobotsTxt.parse)
+    name, path, stats = "robots.txt", ROBOTS_TXT, "robotstxt"
+    parse = RobotsTxt.parse
 
     state: State = State.UNKNOWN
     content: RobotsTxt | None = None
@@ -330,12 +323,12 @@ class Origin(OriginFile):
         names = (name for name in Entry._fields if name != "body")
         return Entry(**{name: getattr(self, name) for name in names}, body=body)
 
-    def restore(self, entry: Entry, content: RobotsTxt | None, now: float) -> bool:
+    def restore(self, entry: Entry, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
-        ``content`` is the parsed good copy of the entry. Returns whether the entry replaces the
-        fetch in progress, which ends with :meth:`apply_entry`. Otherwise that fetch continues, with
-        the good copy and the earlier failures of the entry.
+        Returns whether the entry replaces the fetch in progress, which ends with
+        :meth:`apply_entry`. Otherwise that fetch continues, with the good copy and the earlier
+        failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
             return False
@@ -345,8 +338,9 @@ class Origin(OriginFile):
             self.refresh_at = min(entry.refresh_at, self.expires_at)
             return now < self.refresh_at
         self.fetched_at = entry.fetched_at
-        if content is not None:
-            self.set_copy(content, entry.copy, len(entry.body or b""))
+        if entry.body is not None:
+            url = None if entry.copy is None else entry.copy.url
+            self.set_copy(RobotsTxt.parse(entry.body, url=url), entry.copy, len(entry.body))
         elif entry.result.is_unavailable:
             self.set_copy(None, None)
         self.unreachable_since, self.failures = entry.unreachable_since, entry.failures
@@ -407,11 +401,9 @@ class Origin(OriginFile):
 
         Returns False for a robots.txt with rules, whatever they are.
         """
-        if self.content is not None:
-            return False
-        if self.state is State.UNAVAILABLE:
-            return self.unavailable is AccessResult.DISALLOWED
-        return self.state is State.UNREACHABLE and not self._may_be_crawled(unreachable, now)
+        is_answered = self.state in (State.UNAVAILABLE, State.UNREACHABLE)
+        has_no_rules = is_answered and self.content is None
+        return has_no_rules and not self.verdict_on("/", (), now, unreachable).allowed
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
         """Return the seconds until the next attempt at an origin that is disallowed as unreachable.

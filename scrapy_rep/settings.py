@@ -2,7 +2,7 @@
 
 They are read once, when the crawl starts, into a frozen :class:`Settings`. An unusable value stops
 the crawl with a :class:`SettingError`. Only this module reads the settings of a crawl, also those
-of Scrapy and of other plugins.
+of Scrapy and of other plugins. What one request sets, or gets, is in its ``meta``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,20 @@ from .stores.registry import find_form, store_forms, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+# The keys of Request.meta and the flag of Response.flags that are part of the interface for users.
+# Other keys are in the module that uses them.
+ROBOTSTXT = "robotstxt"  # the Verdict on the request
+PAGE_DIRECTIVES = "page_directives"  # the PageDirectives of the response
+USAGE = "robotstxt_usage"  # the uses that the response grants (True) or refuses (False), by name
+LINK_REL = "robotstxt_link_rel"  # the `rel` values of the request's link, as a sorted tuple
+OBEY_NOFOLLOW = "robotstxt_obey_nofollow"  # False: sent although its page or link says nofollow
+# The names of these are Scrapy's. Each is True or missing.
+DONT_OBEY = "dont_obey_robotstxt"  # the request is exempt from robots.txt
+DONT_RETRY = "dont_retry"  # the request is not retried
+IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"  # a middleware makes the request for a robots.txt
+
+CACHED_FLAG = "cached"  # the response comes from a cache, such as Scrapy's HTTP cache
 
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
 """The modules of the download handlers that open as many connections as they get requests."""
@@ -123,7 +137,11 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 BOOLEAN = Kind("True or False", _boolean)
 SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
 DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
-MEANING = _choice("unavailable", "unreachable")
+WHOLE, COUNT = _whole_numbers(0), _whole_numbers(1)
+ACCESS_RESULT = _choice("unavailable", "unreachable")
+ON_UNREACHABLE = _choice("disallow", "allow", "wait")
+ON_DIRECTIVE = _choice("annotate", "drop")
+ON_FINAL_URL = _choice("annotate", "drop", "ignore")
 STRINGS = Kind("a list", _strings)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
@@ -179,32 +197,26 @@ class Settings:
     """The settings of one crawl. docs/reference/settings.md says what each of them means."""
 
     timeout: float = _setting("REP_TIMEOUT", 30.0, SECONDS)
-    retry_times: int = _setting("REP_RETRY_TIMES", 2, _whole_numbers(0))
-    on_too_many_redirects: str = _setting("REP_ON_TOO_MANY_REDIRECTS", "unavailable", MEANING)
-    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", MEANING)
+    retry_times: int = _setting("REP_RETRY_TIMES", 2, WHOLE)
+    on_too_many_redirects: str = _setting("REP_ON_TOO_MANY_REDIRECTS", "unavailable", ACCESS_RESULT)
+    not_robots: str = _setting("REP_NOT_ROBOTS", "unavailable", ACCESS_RESULT)
     disallow_statuses: frozenset[int] = _setting("REP_DISALLOW_STATUSES", (), CLIENT_ERRORS)
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404_HOSTS", (), HOST_NAMES)
-    on_unreachable: str = _setting(
-        "REP_ON_UNREACHABLE", "disallow", _choice("disallow", "allow", "wait")
-    )
+    on_unreachable: str = _setting("REP_ON_UNREACHABLE", "disallow", ON_UNREACHABLE)
     unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
     min_ttl: float = _setting("REP_MIN_TTL", 300.0, SECONDS)
     max_ttl: float = _setting("REP_MAX_TTL", 86400.0, SECONDS)
-    cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, _whole_numbers(1))
-    concurrent_robotstxt_requests: int = _setting(
-        "REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, _whole_numbers(1)
-    )
+    cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, COUNT)
+    concurrent_robotstxt_requests: int = _setting("REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, COUNT)
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
     max_crawl_delay: float = _setting("REP_MAX_CRAWL_DELAY", 300.0, SECONDS)
     backoff: bool = _setting("REP_BACKOFF", True, BOOLEAN)
     max_backoff: float = _setting("REP_MAX_BACKOFF", 300.0, SECONDS)
     max_wait: float = _setting("REP_MAX_WAIT", 300.0, SECONDS)
-    check_final_url: str = _setting(
-        "REP_CHECK_FINAL_URL", "annotate", _choice("annotate", "drop", "ignore")
-    )
-    noindex: str = _setting("REP_NOINDEX", "annotate", _choice("annotate", "drop"))
-    nofollow: str = _setting("REP_NOFOLLOW", "annotate", _choice("annotate", "drop"))
-    rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", _choice("annotate", "drop"))
+    check_final_url: str = _setting("REP_CHECK_FINAL_URL", "annotate", ON_FINAL_URL)
+    noindex: str = _setting("REP_NOINDEX", "annotate", ON_DIRECTIVE)
+    nofollow: str = _setting("REP_NOFOLLOW", "annotate", ON_DIRECTIVE)
+    rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", ON_DIRECTIVE)
     intended_uses: tuple[str, ...] = _setting("REP_INTENDED_USES", (), STRINGS)
     tdmrep: bool = _setting("REP_TDMREP", False, BOOLEAN)
     local_rules: str | None = _setting("REP_LOCAL_RULES", None, TOML_PATH)
@@ -218,9 +230,9 @@ class Settings:
     obey: bool = _setting("ROBOTSTXT_OBEY", False, BOOLEAN)
     robots_agent: str | tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, USER_AGENTS)
     jobdir: str | None = _setting("JOBDIR", None, PATH)
-    concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, _whole_numbers(0))
+    concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, WHOLE)
     """0 means no limit."""
-    domain_concurrency: int = _setting("CONCURRENT_REQUESTS_PER_DOMAIN", 8, _whole_numbers(0))
+    domain_concurrency: int = _setting("CONCURRENT_REQUESTS_PER_DOMAIN", 8, WHOLE)
     slot_concurrency: Mapping[str, int] = _setting("DOWNLOAD_SLOTS", None, SLOTS)
     http_cache_only: bool = _setting("HTTPCACHE_IGNORE_MISSING", False, BOOLEAN)
     zyte_api_transparent_mode: bool = _setting("ZYTE_API_TRANSPARENT_MODE", False, BOOLEAN)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import default_settings
 
 from .exceptions import SettingError
-from .known_crawlers import operator_of
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
@@ -53,51 +54,64 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     """Warn about settings that are probably mistakes, once each."""
+    extra = {"spider": crawler.spider}
     if not settings.obey:
-        _warn(
-            crawler,
+        logger.warning(
             "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
             "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
             "disable scrapy-rep.",
+            extra=extra,
         )
         return
     for name, similar in settings.unknown:
         hint = f" Did you mean {similar}?" if similar else ""
-        _warn(crawler, f"The setting {name} does not exist and is ignored.{hint}")
+        logger.warning(f"The setting {name} does not exist and is ignored.{hint}", extra=extra)
     for name in settings.intended_uses:
         if (nearest := nearest_use(name)) != name:
             hint = f" Did you mean {nearest}?" if nearest else ""
-            _warn(
-                crawler,
+            logger.warning(
                 f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
                 f"{hint}",
+                extra=extra,
             )
     if settings.robots_agent is None and settings.page_agent == default_settings.USER_AGENT:
-        _warn(
-            crawler,
+        logger.warning(
             "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "
             "follows the rules for Scrapy. Set USER_AGENT to the name of your crawler and an "
             "address where its owner can be reached.",
+            extra=extra,
         )
     # Unless ROBOTSTXT_USER_AGENT says that this crawl is the well-known crawler.
     tokens = set(product_tokens(settings.page_agent or ""))
-    known = operator_of(tokens - set(product_tokens(settings.robots_agent or "")))
+    known = _known_crawler(tokens - set(product_tokens(settings.robots_agent or "")))
     if known is not None:
         name, operator = known
-        _warn(
-            crawler,
+        logger.warning(
             f"The User-Agent of this crawl has the name of {name}, a crawler of {operator}: sites "
             f"take it for {name}. Set USER_AGENT to the name of your crawler. If {name} is yours, "
             "set ROBOTSTXT_USER_AGENT to it.",
+            extra=extra,
         )
     if crawler.get_downloader_middleware(BuiltInMiddleware) is not None:
-        _warn(
-            crawler,
+        logger.warning(
             "Scrapy's own RobotsTxtMiddleware is also enabled: each robots.txt is fetched twice, "
             "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
             "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
+            extra=extra,
         )
 
 
-def _warn(crawler: Crawler, message: str) -> None:
-    logger.warning(message, extra={"spider": crawler.spider})
+def _known_crawler(tokens: Iterable[str]) -> tuple[str, str] | None:
+    """Return the name and the operator of the first well-known crawler with one of the tokens."""
+    text = files(__package__).joinpath("crawlers.toml").read_text("utf-8")
+    wanted = {token for token in tokens if f'"{token}"' in text.lower()}
+    if not wanted:  # the usual case: the table takes long to read
+        return None
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    for row in tomllib.loads(text)["crawler"]:
+        if row.get("tokens", [row["name"]])[0].lower() in wanted:
+            return row["name"], row["operator"]
+    return None

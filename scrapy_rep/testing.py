@@ -1,19 +1,9 @@
 """Tests of :class:`~scrapy_rep.stores.Store`, for stores of your own and for those of this package.
 
 Derive a class from :class:`StoreTests`, or from :class:`SharedStoreTests` if several crawlers use
-the store at once::
-
-    from scrapy_rep.testing import SharedStoreTests
-
-
-    class TestMyStore(SharedStoreTests):
-        def open_store(self):
-            store = MyStore(ttl=60)
-            store.open()
-            return store
-
-The tests are coroutines, so that pytest needs a plugin such as pytest-asyncio with
-``asyncio_mode = "auto"``. Each test uses origins and hosts of its own: the store need not be empty.
+the store at once, and define its ``open_store``. The tests are coroutines, so that pytest needs a
+plugin such as pytest-asyncio with ``asyncio_mode = "auto"``. Each test uses origins and hosts of
+its own: the store need not be empty.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def left_over(crawler: Crawler) -> list[str]:
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     cache, frontier = middleware.policies, middleware.frontier
     reservations = frontier.reservations
-    claims = len(cache.store._claims) + cache.store._saves if cache.store is not None else 0
+    claims = cache.store.claims if cache.store is not None else None
     limit = crawler.settings.getint("CONCURRENT_REQUESTS")
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
@@ -36,7 +36,7 @@ def left_over(crawler: Crawler) -> list[str]:
         "added to CONCURRENT_REQUESTS": downloader.total_concurrency - limit,
         "fetches": len(cache._fetches),
         "responses that wait": len(cache._waiting_responses),
-        "claims and saves": claims,
+        "claims and saves": len(claims._claimed) + claims._saves if claims is not None else 0,
         "reserved hosts": len(reservations._hosts) if reservations is not None else 0,
         "permits": len(cache._fetch_limit._in_progress) + len(cache._fetch_limit._waiting),
     }

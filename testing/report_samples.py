@@ -16,7 +16,6 @@ import msgspec
 from scrapy import Request
 from scrapy.settings import Settings as ScrapySettings
 
-from scrapy_rep.meta_keys import DONT_OBEY, ROBOTSTXT
 from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import CopyInfo, FetchResult, Rules, Unavailable, Unreachable
@@ -33,7 +32,7 @@ from scrapy_rep.reports.records import (
     utc,
 )
 from scrapy_rep.reports.survey import Survey
-from scrapy_rep.settings import Settings
+from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""

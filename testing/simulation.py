@@ -84,7 +84,7 @@ PLACES = (
     "scrapy_rep.fetch.fetcher.Fetcher._send",
     "scrapy_rep.fetch.fetcher.Fetcher._event",
     "scrapy_rep.fetch.fetcher.Fetcher._request",
-    "scrapy_rep.fetch.fetcher.RedirectPolicy.response_refusal",
+    "scrapy_rep.fetch.fetcher.refusal",
     "testing.simulation.After.process_robots",
     "testing.simulation.Before.process_robots",
     "testing.simulation.Handler.download_robots",
@@ -344,16 +344,10 @@ class Network:
         """Check the delay, if it was known and has not changed since the last request."""
         if self.scenario.settings["REP_CACHE_SIZE"] < len(self.sites) or self.scenario.faults:
             return  # the cache evicts the delays of idle hosts
-        values = self.scenario.settings
-        # Scrapy's download slots may hold this request since before the answer.
-        most = values["CONCURRENT_REQUESTS_PER_DOMAIN"] + sum(
-            ask.called for ask in self.scenario.asks
-        )
-        held = values["DOWNLOAD_DELAY"] * most + MOMENT
         delays = [
             answer.delay
             for other in self.scenario.sites
-            if other.host == site.host and (answer := self._known(other, held)) is not None
+            if other.host == site.host and (answer := self._known(other)) is not None
             if answer.status == 200 and not self._changes(other)
         ]
         delay = max(delays, default=0.0)

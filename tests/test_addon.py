@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from scrapy import Spider
@@ -81,6 +82,14 @@ def test_a_setting_of_the_command_line_keeps_its_priority() -> None:
     Addon().update_settings(settings)
     assert settings.getpriority(MIDDLEWARES) == 40
     assert loaded(settings.getdict(MIDDLEWARES))[RobotsTxtMiddleware] == 100
+
+
+def test_what_does_not_change_is_not_set() -> None:
+    settings = Settings()
+    Addon().update_settings(settings)
+    with patch.object(settings, "set") as set_:
+        Addon().update_settings(settings)
+    assert [call.args[0] for call in set_.call_args_list] == ["ROBOTSTXT_OBEY"]
 
 
 def test_the_repr_names_the_add_on() -> None:

@@ -12,7 +12,7 @@ import click
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
-from scrapy_rep import exceptions, meta_keys
+from scrapy_rep import exceptions, settings
 from scrapy_rep.commands.context import EXIT_CODES, ExitCode, exit_code_help
 from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.frontier.engine import ATTRIBUTES
@@ -93,10 +93,11 @@ def test_the_settings_in_examples_are_usable() -> None:
 
 
 def test_meta_keys() -> None:
-    defined = [value for name, value in vars(meta_keys).items() if name.isupper()]
-    defined.remove(meta_keys.CACHED_FLAG)
+    texts = {name: value for name, value in vars(settings).items() if isinstance(value, str)}
+    defined = [value for name, value in texts.items() if name.isupper() and name[0] != "_"]
+    defined.remove(settings.CACHED_FLAG)
     assert first_cells(section("reference/meta.md", "Keys of scrapy-rep")) == defined
-    assert meta_keys.CACHED_FLAG in first_cells(section("reference/meta.md", "Flags"))
+    assert settings.CACHED_FLAG in first_cells(section("reference/meta.md", "Flags"))
 
 
 # Stats

@@ -15,21 +15,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
-from ..fetch.fetcher import status_policy
+from ..fetch.fetcher import access_policy
 from ..origin import Origin, UnreachablePolicy
-from ..protocol.access import (
-    AccessResult,
-    CopyInfo,
-    FetchResult,
-    Rules,
-    Unavailable,
-    Unreachable,
-    access_result,
-)
+from ..protocol.access import Answer, CopyInfo, NotModified, event_of
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.records import describe
-from ..protocol.robotstxt import other_page
 from ..protocol.verdict import Reason, Verdict
 from ..settings import turns_obeying_off
 from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
@@ -288,17 +279,20 @@ class _Checker:
         files = [self._responses(path, wanted) for path in self.archives]
         for found in merge(*files, key=lambda each: each.time):
             origin = origins[found.origin]
-            event = _event(found, origin, self.context)
-            if event is None:
+            copy = None if found.sha256 is None else CopyInfo(found.url)
+            answer = Answer(found.url, found.status, found.body, copy=copy)
+            policy = access_policy(self.context.settings, origin)._replace(min_ttl=0, max_ttl=0)
+            event = event_of(answer, policy, origin.parse, found.time)
+            if event is None or isinstance(event, NotModified):
                 continue
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
             verdict = partial(_verdict_at, origin, found.time)
-            policy = Policy(origin.key, origin.content, verdict, access_of(origin))
-            self.policies[origin.key] = policy
+            known = Policy(origin.key, origin.content, verdict, access_of(origin))
+            self.policies[origin.key] = known
             for target, agent in product(wanted[origin.key], self.agents):
-                record = brief(target, agent, agent.verdict(policy, target.url))
-                if self._is_found(record, policy, agent):
+                record = brief(target, agent, agent.verdict(known, target.url))
+                if self._is_found(record, known, agent):
                     self.since.setdefault((record.url, record.agent), moment(found.time))
                 else:
                     self.since.pop((record.url, record.agent), None)
@@ -379,22 +373,6 @@ class _Checker:
 def _verdict_at(origin: Origin, at: float, url: str, tokens: tuple[str, ...]) -> Verdict:
     """Return what a crawl decided at a time."""
     return origin.verdict(url, tokens, at, UnreachablePolicy())
-
-
-def _event(found: ArchivedRobotsTxt, origin: Origin, context: Context) -> FetchResult | None:
-    """Return what an archived response means; None if it changes nothing, such as a redirect."""
-    statuses = status_policy(context.settings, origin)
-    result = access_result(found.status, statuses, conditional=found.sha256 is not None)
-    if result in (AccessResult.REDIRECT, AccessResult.NOT_MODIFIED):
-        return None
-    if result is AccessResult.SUCCESSFUL and found.body is not None:
-        result = other_page(found.body) or result
-        if result is AccessResult.SUCCESSFUL:
-            content = origin.resource.parse(found.body, url=found.url)
-            return Rules(content, found.status, CopyInfo(found.url), found.time)
-    if result.is_unavailable:
-        return Unavailable(found.url, found.time, found.status, result)
-    return Unreachable(f"status {found.status}", found.status, found.url)
 
 
 def _why(record: Check) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from msgspec import Struct, convert, field
+from msgspec import Struct, convert, field, toml
 
-from ..known_crawlers import read_table
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, ExitCode, tool
@@ -161,7 +161,7 @@ def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
 @lru_cache(maxsize=1)
 def well_known_crawlers() -> tuple[Crawler, ...]:
     """Return the crawlers of the table, in its order: those of an operator follow each other."""
-    document = read_table()
+    document = toml.decode(files("scrapy_rep").joinpath("crawlers.toml").read_bytes())
     sources = {key: (row["url"], row["seen"]) for key, row in document["source"].items()}
     return tuple(
         convert({"tokens": [row["name"]], **row, "source": url, "seen": seen}, Crawler)

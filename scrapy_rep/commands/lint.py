@@ -17,10 +17,10 @@ import click
 from msgspec import Struct
 from rich.cells import cell_len
 
-from ..atomic_write import write_atomically
 from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
+from ..reports.files import write_atomically
 from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import is_file, read_policies

@@ -129,7 +129,7 @@ class Session:
             partial(self._cache.verdict, origin),
             access_of(origin),
             body if origin.content else None,
-            partial(self._cache.seconds_between, origin),
+            lambda tokens: self._cache.seconds_between(origin.pacing(tokens)),
         )
 
 

@@ -21,11 +21,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from ..origin import Origin, State
-from ..protocol.access import REASONS
+from ..protocol.access import REASONS, other_page
 from ..protocol.lines import read
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
-from ..protocol.robotstxt import RobotsTxt, other_page
+from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from .context import STANDARD_INPUT, CommandError, Context, needing, reading
 

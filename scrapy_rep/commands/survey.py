@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..protocol.access import AccessResult, StatusPolicy, access_result
+from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
 from ..stores.registry import find_form, without_password
@@ -291,7 +291,7 @@ class Inputs:
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Row]:
         try:
             for found in reader.read(path, self._problem):
-                result = access_result(found.status, StatusPolicy(), conditional=True)
+                result = access_result(found.status, AccessPolicy(), conditional=True)
                 body = found.body if result is AccessResult.SUCCESSFUL else None
                 yield row_of(found.origin, body, found.status, result, found.time)
         except OSError as error:

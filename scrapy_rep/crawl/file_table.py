@@ -10,7 +10,6 @@ import pickle
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from ..origin import Origin
 from ..stores.entry import DICTIONARY
@@ -20,14 +19,15 @@ MAX_PARSED = 5_000
 none of them again."""
 
 MAX_PARSED_OCTETS = 32 * 2**20
-"""The most bytes of all parsed files, as they were received: 64 files of the maximum size."""
+"""The most bytes of all parsed files, as they were received: 64 files of the maximum size. They are
+measured twice a second: between two times, a crawl fetches few files of that size."""
 
 PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
 """The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
 and those that are kept even if it is small."""
 
 MAX_PER_PASS = 100
-"""How many origins in use one call may skip, so that it takes a bounded time."""
+"""How many origins one call may pack or remove, so that it takes a bounded time."""
 
 _DICTIONARY = DICTIONARY + pickle.dumps(Origin("https://www."))
 """The preset dictionary: what is common in the pickles of origins."""
@@ -42,16 +42,15 @@ class FileTable(Mapping[str, Origin]):
         """The origins with parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed origins. All of them were used less recently than the parsed ones."""
-        self._octets: dict[str, int] = {}
-        """The bytes of the parsed files, as far as they were counted."""
-        self._parsed_octets = 0
+        self._parsed_octets = 0  # without those of files that came since the last measure
         self._packed_octets = 0
         self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
 
     def __getitem__(self, key: str) -> Origin:
-        origin = self.find(key)
-        if origin is None:
-            raise KeyError(key)
+        origin = self.parsed.get(key)
+        if origin is None:  # its files are parsed again
+            origin = self.parsed[key] = unpack(self._pop_packed(key))
+            self._parsed_octets += origin.all_octets
         return origin
 
     def __contains__(self, key: object) -> bool:
@@ -63,28 +62,17 @@ class FileTable(Mapping[str, Origin]):
     def __len__(self) -> int:
         return len(self._packed) + len(self.parsed)
 
-    def find(self, key: str) -> Origin | None:
-        """Return an origin, or None if there is none. The files of a packed one are parsed."""
-        origin = self.parsed.get(key)
-        if origin is None and key in self._packed:
-            origin = self.parsed[key] = unpack(self._pop_packed(key))
-            self.count(origin)
-        return origin
-
     def find_or_add(self, key: str) -> Origin:
         """Return an origin, which is a new one if there is none. It is now the last one used."""
-        origin = self.find(key)
+        origin = self.get(key)
         if origin is None:
             origin = self.parsed[key] = Origin(key)
         self.parsed.move_to_end(key)
         return origin
 
-    def count(self, origin: Origin) -> None:
-        """Count the bytes of the files of an origin, which have changed."""
-        if origin.key in self.parsed:
-            octets = origin.all_octets
-            self._parsed_octets += octets - self._octets.get(origin.key, 0)
-            self._octets[origin.key] = octets
+    def measure(self) -> None:
+        """Measure the parsed files, whose bytes :meth:`evict` limits."""
+        self._parsed_octets = sum(origin.all_octets for origin in self.parsed.values())
 
     def evict(self, is_in_use: Callable[[str], bool], reserve: int = 0) -> None:
         """Pack and remove the least recently used origins beyond the limits.
@@ -93,50 +81,32 @@ class FileTable(Mapping[str, Origin]):
         is the number of origins that are about to be added. Those that the caller holds across this
         call may be packed, so that changes of them are lost.
         """
-        _take(
-            self.parsed,
-            lambda: (
-                len(self.parsed) > min(MAX_PARSED, self._most - reserve)
-                or self._parsed_octets > MAX_PARSED_OCTETS
-            ),
-            lambda key: self.parsed[key].in_flight,
-            self._pack,
-        )
-        _take(
-            self._packed,
-            lambda: (
-                len(self) > self._most - reserve or self._packed_octets > self._max_packed_octets
-            ),
-            is_in_use,
-            self._pop_packed,
-        )
-
-    def _pack(self, key: str) -> None:
-        self._parsed_octets -= self._octets.pop(key, 0)
-        packed = self._packed[key] = pack(self.parsed.pop(key))
-        self._packed_octets += len(packed)
+        most = self._most - reserve
+        for _ in range(min(len(self.parsed), MAX_PER_PASS)):
+            is_small = self._parsed_octets <= MAX_PARSED_OCTETS
+            if is_small and len(self.parsed) <= min(MAX_PARSED, most):
+                break
+            key, origin = next(iter(self.parsed.items()))
+            if origin.in_flight:
+                self.parsed.move_to_end(key)
+            else:
+                self._parsed_octets -= origin.all_octets
+                packed = self._packed[key] = pack(self.parsed.pop(key))
+                self._packed_octets += len(packed)
+        for _ in range(min(len(self._packed), MAX_PER_PASS)):
+            is_small = self._packed_octets <= self._max_packed_octets
+            if is_small and len(self) <= most:
+                break
+            key = next(iter(self._packed))
+            if is_in_use(key):
+                self._packed.move_to_end(key)
+            else:
+                self._pop_packed(key)
 
     def _pop_packed(self, key: str) -> bytes:
         packed = self._packed.pop(key)
         self._packed_octets -= len(packed)
         return packed
-
-
-def _take(
-    origins: OrderedDict[str, Any],
-    is_too_much: Callable[[], bool],
-    is_kept: Callable[[str], bool],
-    remove: Callable[[str], object],
-) -> None:
-    """Remove the first origins while there is too much, and move those to the end that are kept."""
-    kept = 0
-    while is_too_much() and kept < min(MAX_PER_PASS, len(origins)):
-        key = next(iter(origins))
-        if is_kept(key):
-            origins.move_to_end(key)
-            kept += 1
-        else:
-            remove(key)
 
 
 def pack(origin: Origin) -> bytes:

@@ -8,14 +8,16 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 3. A request that did not come from these queues waits in the downloader, in a queue of its own for
    the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
+
+:class:`CleanParamRequestFingerprinter` uses the same policies to find duplicate requests.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -25,6 +27,8 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
+from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
@@ -33,20 +37,20 @@ from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
-from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
-from ..settings import read_settings
+from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .policy_cache import PolicyCache
-from .recording import open_recordings
+from .policy_cache import PolicyCache, policy_changed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from ..reports.event_log import CrawlLog
 
 logger = get_logger(__name__)
 
@@ -73,8 +77,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._crawler = crawler
         self._stats = crawler.stats
         self._clock = clock = Clock()
-        self.events, archive = open_recordings(crawler, settings, clock)
+        self.events: CrawlLog | None = None
         """The events for the report; None without REP_REPORT."""
+        archive = None
+        if settings.report or settings.archive is not None:
+            open_recordings = load_object("scrapy_rep.reports.recording.open_recordings")
+            self.events, archive = open_recordings(crawler, settings, clock)
         self._engine = Engine(crawler)
         self.policies = PolicyCache(crawler, settings, self._engine, clock, self.events, archive)
         """The policies of the crawl."""
@@ -82,9 +90,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._in_progress = self.frontier.in_progress
         self._has_conditions = settings.on_unreachable == "wait" or settings.local_rules is not None
         """Whether more than a verdict may be needed before a request starts, beside a pace."""
-        self._usage_of: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
-        """The origins that state a usage, for the responses to requests in progress.
-        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self._has_warned_of_final_url = False
         self._drops: Counter[tuple[str | None, Verdict]] = Counter()
         """How often each verdict has dropped a request to a site."""
@@ -93,6 +98,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
+        crawler.signals.connect(self._process_held, signal=policy_changed)
         self._looping = create_looping_call(self._poll)
 
     @classmethod
@@ -119,11 +125,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         """Return the robots.txt that states a usage for a response; None if none is known to."""
         if not self.policies.states_usage:  # the usual case
             return None
-        key = origin_of(response.url)
-        origin = self.policies.files.get(key or "")
-        if origin is None and response.request is not None:
-            origin = self._usage_of.get(response.request)
-        if origin is None or origin.key != key or not self.policies.may_state_usage(origin):
+        origin = self.policies.known_origin(response)
+        if origin is None or not self.policies.may_state_usage(origin):
             return None
         return origin.content
 
@@ -138,13 +141,13 @@ class RobotsTxtMiddleware(FrontierOwner):
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
             del meta[ROBOTSTXT]  # of another request, whose meta was copied
-        url = request.url
-        key, is_exempt = origin_of(url), meta.get(DONT_OBEY)
+        is_exempt, entry = meta.get(DONT_OBEY), self._in_progress.get(request)
+        key = origin_of(request.url) if entry is None else entry.origin
         if key is None:  # a scheme without robots.txt, or an invalid host
-            if lacks_host(url) and not is_exempt:
+            if lacks_host(request.url) and not is_exempt:
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
-        origin, entry = self.policies.get_fresh(key), self._in_progress.get(request)
+        origin = self.policies.get_fresh(key)
         if (
             is_exempt
             or origin is None
@@ -161,7 +164,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             return found
         self.process_request_2(origin, request)
         if self.policies.states_usage and self.policies.may_state_usage(origin):
-            self._usage_of[request] = origin
+            self.policies.origin_for[request] = origin
         return None
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | None:
@@ -188,16 +191,20 @@ class RobotsTxtMiddleware(FrontierOwner):
             origin.is_unused = False
             self.policies.evict()
             if self.policies.may_state_usage(origin):
-                self._usage_of[request] = origin
+                self.policies.origin_for[request] = origin
         return None
 
-    def _process_held(self, requests: Iterable[Request]) -> None:
-        """Process those of the requests again that wait in a download slot, as they may not be sent
-        any more: their host has asked for fewer requests, or there are other local rules.
+    def _process_held(self, host: str | None) -> None:
+        """Process the requests to a host again that wait in a download slot; None: to all hosts.
+
+        They may not be sent any more: there is another robots.txt, or there are other local rules,
+        or the host has asked for fewer requests.
         """
-        for request in tuple(requests):
+        for request, entry in tuple(self._in_progress.items()):
+            if host is not None and host != entry.host.name:
+                continue
             key = origin_of(request.url)
-            download = self._engine.take_held(request) if request in self._in_progress else None
+            download = self._engine.take_held(request) if key is not None else None
             if key is not None and download is not None:
                 self.frontier.finish(request, sent=False)
                 deferred_from_coro(self._hold(request, download, key))
@@ -408,8 +415,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         delay = 0 if key is None else self.frontier.delay(host_of(key))
         self.events.sent(request, delay, broken)
 
-    def _on_answer(self, response: Response, request: Request) -> None:
-        """Note what a site has answered, before other middlewares retry the request."""
+    def _on_answer(self, response: Response, request: Request, **_: object) -> None:
+        """Note what a site has answered, before other middlewares retry the request.
+
+        PyDispatcher calls a receiver sooner that takes all arguments.
+        """
         entry, status = self._in_progress.get(request), response.status
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
@@ -420,14 +430,12 @@ class RobotsTxtMiddleware(FrontierOwner):
             seconds = retry_after(header.decode("latin-1"), self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
             if status in SLOW_DOWN:
-                self._process_held(
-                    each for each, other in self._in_progress.items() if other.host is entry.host
-                )
+                self._process_held(entry.host.name)
 
     def _poll(self) -> None:
         try:
             if self.policies.reload_local_rules():
-                self._process_held(self._in_progress)
+                self._process_held(None)
             self.policies.poll()
         except Exception:  # it must not end the calls
             logger.exception(
@@ -495,3 +503,33 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
+
+
+class CleanParamRequestFingerprinter(RequestFingerprinter):
+    """Scrapy's fingerprint of the URL that ``RobotsTxt.canonicalize`` returns.
+
+    For the setting REQUEST_FINGERPRINTER_CLASS: Scrapy's duplicate filter and its HTTP cache
+    compare requests by these fingerprints. The robots.txt of the URL's origin applies from the
+    moment at which the crawl knows it. Before that, and for ``verbatim_url``, the fingerprint is
+    Scrapy's own. The request itself does not change: it is sent with all its parameters.
+    """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        super().__init__(crawler)
+        self._crawler = crawler
+
+    def fingerprint(self, request: Request) -> bytes:
+        """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
+        url = self._canonical_url(request)
+        if url == request.url:
+            return super().fingerprint(request)
+        # Method, URL and body are all that Scrapy's own fingerprint reads here.
+        return super().fingerprint(Request(url, method=request.method, body=request.body))
+
+    def _canonical_url(self, request: Request) -> str:
+        url, middleware = request.url, None
+        if "?" in url and self._crawler is not None and not request.meta.get("verbatim_url"):
+            with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
+                middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        origin = None if middleware is None else middleware.origins.get(origin_of(url) or "")
+        return url if origin is None or origin.content is None else origin.content.canonicalize(url)

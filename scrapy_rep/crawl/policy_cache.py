@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -23,25 +24,33 @@ from scrapy.utils.log import failure_to_exc_info
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from ..fetch.fetcher import NO_ROBOTS_TXT, TOO_MANY_REDIRECTS, Fetcher
+from ..fetch.fetch_limit import FetchLimit
+from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
-from ..protocol.access import AccessResult, Cancelled, FetchResult, Rules, Unavailable, Unreachable
+from ..protocol.access import (
+    NO_ROBOTS_TXT,
+    AccessResult,
+    Cancelled,
+    FetchResult,
+    Rules,
+    Unavailable,
+    Unreachable,
+)
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
 from ..protocol.records import Pacing, describe
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..robotparser import RepRobotParser
-from ..settings import Settings
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
+from ..stores.claims import Lookup
 from .file_table import FileTable
-from .policy_store import StoreLookup, open_policy_store
+from .policy_store import open_policy_store
 from .tdm_files import TdmFiles
 
 if TYPE_CHECKING:  # what most crawls do not import
@@ -61,14 +70,14 @@ REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
 for. Most files arrive within half a second."""
 
-LOOK_INTERVAL = 2.0
-"""Seconds between two looks whether the file of local rules has changed."""
-
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
 fewer."""
 
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
+
+policy_changed = object()
+"""The signal that a fetch for a ``host`` has ended which has requests in progress."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -116,6 +125,9 @@ class PolicyCache:
         """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
         self._waiting_responses: Counter[str] = Counter()
         """How many responses wait for a file of an origin, which is that of their final URL."""
+        self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
+        """The origins of requests in progress that may state something about their responses.
+        REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received; None if they are not kept."""
         self.local_rules: LocalRulesFile | None = None
@@ -124,8 +136,6 @@ class PolicyCache:
             from .local_rules import LocalRulesFile  # most crawls need neither TOML nor lint
 
             self.local_rules = LocalRulesFile(settings.local_rules)
-        self._next_look = clock.monotonic() + LOOK_INTERVAL
-        """When to look whether the file of local rules has changed."""
         self._stopped: set[str] = set()
         """The origins whose next request a local rule has disallowed since it was queued."""
         is_allowed = settings.on_unreachable == "allow"
@@ -137,7 +147,7 @@ class PolicyCache:
         self.store = open_policy_store(settings, crawler.stats, clock)
         """The store; None if the crawl has none."""
         if self.store is not None:
-            crawler.signals.connect(self.store.close, signal=signals.spider_closed)
+            crawler.signals.connect(self.store.claims.close, signal=signals.spider_closed)
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
             self.frontier.reservations = Reservations(shared, self.frontier)
@@ -171,7 +181,15 @@ class PolicyCache:
         self._parsed.move_to_end(key)
         return origin
 
-    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
+    def known_origin(self, response: Response) -> Origin | None:
+        """Return the origin of a response as its request knew it, else as it is in memory."""
+        key, request = origin_of(response.url), response.request
+        origin = None if request is None else self.origin_for.get(request)
+        return origin if origin and origin.key == key else self.files.get(key or "")
+
+    def get_or_fetch(
+        self, key: str, request: Request, *, is_excepted: bool = False
+    ) -> Origin | None:
         """Return an origin whose policy can be used, else start a fetch and return None.
 
         Also returns None if a fetch is due and the spider is closing.
@@ -179,7 +197,7 @@ class PolicyCache:
         if key not in self.files:
             self.evict(reserve=1)
         origin = self.files.find_or_add(key)
-        action = Action.NONE if self._is_unused(origin) else origin.next_action(self.now())
+        action = self._next_action(origin, is_excepted=is_excepted)
         if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
             origin.start_fetch(self.now())
             self._fetch(origin, request)
@@ -225,11 +243,6 @@ class PolicyCache:
         """Whether a request or a response waits for a file of an origin."""
         return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
 
-    def count(self, origin: Origin) -> None:
-        """Count the bytes of an origin, which have changed."""
-        self.files.count(origin)
-        self.evict()
-
     def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
         self.files.evict(self._is_in_use, reserve)
@@ -254,14 +267,14 @@ class PolicyCache:
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
-        if rules is not None and rules.find(origin.key) is not None:
+        if rules is not None:
             decide = partial(origin.verdict_on, agents=tokens, now=now, unreachable=policy)
-            return rules.verdict(origin, url, self._clock.time(), decide)
+            return rules.verdict(origin.key, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
     def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
         """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
-        origin = self.files.find(origin_of(url) or "")
+        origin = self.files.get(origin_of(url) or "")
         is_answered = origin is not None and origin.state in (State.UNAVAILABLE, State.UNREACHABLE)
         if origin is None or not (is_answered or origin.content is not None):
             return None
@@ -324,18 +337,19 @@ class PolicyCache:
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        origin = self._parsed.get(key) or self.files.find(key)
+        origin = self._parsed.get(key) or self.files.get(key)
         if origin is None:
             return self._before_fetch(key)
-        now, is_excepted = self.now(), address.kind == Kind.EXCEPTED
-        if now >= origin.refresh_at and not (is_excepted and self._is_outage(origin)):
-            action = origin.next_action(now)
-            if action is Action.WAIT:
-                return Condition(Place.FETCHING)
-            if action is Action.FETCH and not self._is_unused(origin):
-                return self._before_fetch(key)
+        if self.now() < origin.refresh_at and origin.content is not None and not origin.has_pacing:
+            return READY  # the usual case
+        is_excepted = address.kind == Kind.EXCEPTED
+        action = self._next_action(origin, is_excepted=is_excepted)
+        if action is Action.WAIT:
+            return Condition(Place.FETCHING)
+        if action is Action.FETCH:
+            return self._before_fetch(key)
         if origin.content is None:
-            if is_excepted or not origin.disallows_all(now, self._unreachable_policy):
+            if is_excepted or not origin.disallows_all(self.now(), self._unreachable_policy):
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
@@ -380,24 +394,28 @@ class PolicyCache:
         waited = self._clock.monotonic() - origin.outage_began
         return seconds if waited + seconds <= self._settings.max_wait else None
 
-    def _is_outage(self, origin: Origin) -> bool:
-        return origin.next_attempt(self.now(), self._unreachable_policy) is not None
+    def _next_action(self, origin: Origin, *, is_excepted: bool) -> Action:
+        """Return what must be done before an origin can answer a request now.
 
-    def _is_unused(self, origin: Origin) -> bool:
-        """Whether no request has used the last answer of an origin, although it has expired.
-
-        Otherwise no page would be fetched from a site whose delay is longer than the lifetime of
-        its file.
+        A request that a local rule allows needs no new attempt at an unreachable origin. The last
+        answer is used once even if it has expired: otherwise no page would be fetched from a site
+        whose delay is longer than the lifetime of its file.
         """
-        if origin.in_flight or not origin.is_unused or origin.content is None:
-            return False
-        usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
-        return self._clock.monotonic() < origin.answered_at + usable_for
+        now = self.now()
+        if now < origin.refresh_at:  # the usual case
+            return Action.NONE
+        if is_excepted and origin.next_attempt(now, self._unreachable_policy) is not None:
+            return Action.NONE
+        if origin.is_unused and origin.content is not None and not origin.in_flight:
+            usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
+            if self._clock.monotonic() < origin.answered_at + usable_for:
+                return Action.NONE
+        return origin.next_action(now)
 
-    def delay(self, address: Address) -> float:
-        """Return the delay that is already known for an address, in seconds; 0 if there is none."""
-        origin = self.files.find(address.origin or "")
-        return self._seconds_between(origin.last_pacing) if origin is not None else 0
+    def delay(self, key: str | None) -> float:
+        """Return the delay that is already known for an origin, in seconds; 0 if there is none."""
+        origin = self.files.get(key or "")
+        return self.seconds_between(origin.last_pacing) if origin is not None else 0
 
     # The pace of hosts.
 
@@ -411,32 +429,21 @@ class PolicyCache:
         pacing = None
         if origin.has_pacing and self._settings.obey_rate_limits:
             pacing = origin.pacing(self.tokens(request))
-        self.frontier.set_delay(origin.host, origin.key, self._seconds_between(pacing))
+        self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
 
-    def seconds_between(self, origin: Origin, tokens: tuple[str, ...]) -> float:
-        """Return the delay of an origin for a crawler with these product tokens."""
-        obeys = self._settings.obey_rate_limits
-        return self._seconds_between(origin.pacing(tokens) if obeys else None)
-
-    def _seconds_between(self, pacing: Pacing | None) -> float:
-        if pacing is None:
+    def seconds_between(self, pacing: Pacing | None) -> float:
+        """Return the delay that a robots.txt sets, in seconds; 0 if it sets none."""
+        if pacing is None or not self._settings.obey_rate_limits:
             return 0
         return min(pacing.seconds_between(self._clock.time()), self._settings.max_crawl_delay)
 
     # Policies in use.
 
     def get_usable(self, key: str, request: Request) -> Origin | None:
-        """Return an origin whose policy can be used now, else None. It may start a fetch.
-
-        For a request that a local rule allows, the result of the last attempt at an unreachable
-        origin is used, even if the next one is due or in progress.
-        """
-        known = self.files.find(key)
+        """Return an origin whose policy lets a request start now, else None. May start a fetch."""
         is_excepted = self._excepts(key, request.url)
-        if known is not None and is_excepted and self._is_outage(known):
-            return known
-        origin = self.get_or_fetch(key, request)
+        origin = self.get_or_fetch(key, request, is_excepted=is_excepted)
         has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
         return None if has_to_wait and not is_excepted else origin
 
@@ -454,10 +461,7 @@ class PolicyCache:
 
     def reload_local_rules(self) -> bool:
         """Read local rules that have changed again. Returns whether other rules apply now."""
-        if self.local_rules is None or self._clock.monotonic() < self._next_look:
-            return False
-        self._next_look = self._clock.monotonic() + LOOK_INTERVAL
-        is_new = self.local_rules.reload(self._crawler.spider)
+        is_new = self.local_rules is not None and self.local_rules.reload(self._crawler.spider)
         if is_new:
             self._stats.inc_value("robotstxt/local_rules_reloads")
             self._stopped.clear()
@@ -466,6 +470,7 @@ class PolicyCache:
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
         self._fetch_limit.update()
+        self.files.measure()
         self.evict()
         if self._engine.is_closing:
             if self.frontier.is_closing:  # a response that has just arrived had its time
@@ -539,7 +544,7 @@ class PolicyCache:
 
     def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the robots.txt of an origin."""
-        found = StoreLookup()
+        found = Lookup()
 
         def finish(event: FetchResult) -> None:
             try:
@@ -547,13 +552,13 @@ class PolicyCache:
             finally:
                 self._stopped.discard(origin.key)
                 self.frontier.update_origin(origin.host)
-                self.count(origin)
+                if self.frontier.is_active(origin.host):
+                    self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
+                self.evict()
 
         self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
 
-    async def _load_or_fetch(
-        self, origin: Origin, page: Request, found: StoreLookup
-    ) -> FetchResult:
+    async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
         event: FetchResult = Cancelled()
         if self.store is not None:
@@ -569,14 +574,14 @@ class PolicyCache:
 
     def _may_probe(self, key: str, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        origin = self.files.find(key)
+        origin = self.files.get(key)
         if origin is None or not origin.has_pages or origin.is_probed:
             return False
         origin.is_probed = self.local_disallow(key, url) is None
         return origin.is_probed
 
     def _finish(
-        self, origin: Origin, page: Request, event: FetchResult | None, found: StoreLookup
+        self, origin: Origin, page: Request, event: FetchResult | None, found: Lookup
     ) -> None:
         """Note the result of a fetch. ``event`` is None if the file came from the store."""
         is_cancelled = isinstance(event, Cancelled)
@@ -607,9 +612,9 @@ class PolicyCache:
         """Count a fetch after which there are no rules."""
         if isinstance(event, (Unavailable, Unreachable)):
             kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
-            self._stats.inc_value(f"{file.resource.stats}/{kind}")
+            self._stats.inc_value(f"{file.stats}/{kind}")
             if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
-                self._stats.inc_value(f"{file.resource.stats}/unavailable/{event.result}")
+                self._stats.inc_value(f"{file.stats}/unavailable/{event.result}")
 
     def _log_failure(self, failure: Failure, file: OriginFile) -> None:
         is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
@@ -618,7 +623,7 @@ class PolicyCache:
             logger.error(
                 "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
                 "this bug.",
-                {"file": file.resource.name, "origin": file.key},
+                {"file": file.name, "origin": file.key},
                 exc_info=failure_to_exc_info(failure),
                 extra={"spider": self._crawler.spider},
             )
@@ -643,7 +648,7 @@ class PolicyCache:
         pacing, tokens = self.apply_pace(file, page), self.tokens(page)
         records = describe(file.content, tokens) if pacing and file.content else None
         if records is not None and records != file.reported_pace:
-            file.reported_pace, seconds = records, self._seconds_between(pacing)
+            file.reported_pace, seconds = records, self.seconds_between(pacing)
             logger.info(
                 "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
                 "%(seconds)s s apart now.",

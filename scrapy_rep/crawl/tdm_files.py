@@ -7,26 +7,19 @@ nothing until a later fetch succeeds. Later fetches run in the background.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
-from weakref import WeakKeyDictionary
+from functools import partial
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from ..origin import OriginFile, Resource, State, Tdm
-from ..protocol.access import (
-    Cancelled,
-    FetchResult,
-    NotModified,
-    Rules,
-    Unreachable,
-    retry_interval,
-)
+from ..origin import OriginFile, Tdm
+from ..protocol.access import FetchResult, Rules, Unavailable, Unreachable, retry_interval
 from ..protocol.paths import origin_of
 from ..protocol.tdmrep import TDM_FILE, TdmRep, TdmRule
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 if TYPE_CHECKING:
     from .policy_cache import PolicyCache
@@ -39,9 +32,11 @@ class TdmFile(OriginFile):
 
     __slots__ = ()
 
-    resource: ClassVar[Resource] = Resource(
-        "tdmrep.json", TDM_FILE, "robotstxt/tdmrep", lambda body, **_: TdmRep.parse(body)
-    )
+    name, path, stats = "tdmrep.json", TDM_FILE, "robotstxt/tdmrep"
+
+    @staticmethod
+    def parse(body: bytes, **_: object) -> TdmRep:
+        return TdmRep.parse(body)
 
 
 class TdmFiles:
@@ -52,67 +47,56 @@ class TdmFiles:
         self._crawler = crawler
         self._stats = crawler.stats
         self._policies = policies
-        self._content_of: WeakKeyDictionary[Request, TdmRep] = WeakKeyDictionary()
-        """The file for the response to a request. REP_CACHE_SIZE may remove its origin from memory
-        before the spider gets the response."""
 
     async def wait(self, request: Request, response: Response) -> bool:
         """Wait until the file for a response is known, but no longer than for its first fetch.
 
         Returns False if the spider closes first.
         """
-        key = origin_of(response.url)
+        key, policies = origin_of(response.url), self._policies
         if key is None or not key.startswith("http"):  # such a file is for the web
             return True
-        tdm = self._known(key)
+        origin = policies.files.get(key)
         if not (request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)):
-            if tdm is None:
-                with self._policies.waiting(key, request, response):
+            if origin is None or origin.tdm is None:
+                with policies.waiting(key, request, response):
                     self._fetch(key, request)
-                    await self._policies.fetch_ended(key + TDM_FILE)
-                    tdm = self._known(key)
-                if tdm is None:
+                    await policies.fetch_ended(key + TDM_FILE)
+                    origin = policies.files.get(key)
+                if origin is None or origin.tdm is None:
                     return False
-            elif self._policies.now() >= tdm.expires_at:
+            elif policies.now() >= origin.tdm.expires_at:
                 self._fetch(key, request)
-        if tdm is not None and tdm.content is not None:
-            self._content_of[request] = tdm.content
+        if origin is not None:
+            policies.origin_for[request] = origin
         return True
-
-    def _known(self, key: str) -> Tdm | None:
-        origin = self._policies.files.get(key)
-        return None if origin is None else origin.tdm
 
     def rule(self, response: Response) -> TdmRule | None:
         """Return the rule for the URL of a response, if its file is known and has one."""
-        content = None if response.request is None else self._content_of.get(response.request)
-        return None if content is None else content.rule(response.url)
+        origin = self._policies.known_origin(response)
+        tdm = None if origin is None else origin.tdm
+        return None if tdm is None or tdm.content is None else tdm.content.rule(response.url)
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress."""
         file, policies = TdmFile(key), self._policies
-
-        async def fetch() -> FetchResult:
-            is_wanted = policies.is_wanted
-            return await policies.fetcher.fetch(file, page, is_wanted, may_fetch=self._may_fetch)
-
-        policies.run(file.file_url, file, fetch, lambda event: self._finish(file, event))
+        fetch = policies.fetcher.fetch
+        start = partial(fetch, file, page, policies.is_wanted, may_fetch=self._may_fetch)
+        policies.run(file.file_url, file, start, partial(self._finish, file))
 
     async def _may_fetch(self, page: Request, url: str) -> bool:
         """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
         key = origin_of(url)
         if key is None or self._policies.local_disallow(key, url) is not None:
             return False
-        origin = self._policies.files.get(key)
-        if origin is None or origin.state in (State.UNKNOWN, State.FETCHING):
-            origin = await self._policies.wait_for(key, page)
+        origin = await self._policies.wait_for(key, page)
         tokens = self._policies.tokens(page)
         return origin is not None and self._policies.verdict(origin, url, tokens).allowed
 
     def _finish(self, file: TdmFile, event: FetchResult) -> None:
         """Note the result of a fetch."""
-        origin = self._policies.files.get(file.key)
-        if origin is None or file.is_cancelled or isinstance(event, (Cancelled, NotModified)):
+        origin, problem = self._policies.files.get(file.key), None
+        if origin is None or file.is_cancelled:
             return
         self._policies.count_result(file, event)
         if isinstance(event, Unreachable):
@@ -123,19 +107,18 @@ class TdmFiles:
             if failures == 1:
                 has_copy = known.content is not None
                 effect = "Its last good copy is used" if has_copy else "It states nothing"
-                self._log(file, f"unreachable: {event.failure.rstrip('.')}. {effect}")
+                problem = f"unreachable: {event.failure.rstrip('.')}. {effect}"
         elif isinstance(event, Rules):
             origin.tdm = Tdm(event.content, len(event.body), event.expires_at)
             if event.content.problem:
                 self._stats.inc_value("robotstxt/tdmrep/unreadable")
-                self._log(file, f"not readable: {event.content.problem}")
-        else:
+                problem = f"not readable: {event.content.problem}"
+        elif isinstance(event, Unavailable):
             origin.tdm = Tdm(None, 0, event.expires_at)
-        self._policies.count(origin)
-
-    def _log(self, file: TdmFile, problem: str) -> None:
-        logger.info(
-            "The tdmrep.json of %(origin)s is %(problem)s.",
-            {"origin": file.key, "problem": problem},
-            extra={"spider": self._crawler.spider},
-        )
+        self._policies.evict()
+        if problem is not None:
+            logger.info(
+                "The tdmrep.json of %(origin)s is %(problem)s.",
+                {"origin": file.key, "problem": problem},
+                extra={"spider": self._crawler.spider},
+            )

@@ -5,33 +5,26 @@ The handlers of :data:`HANDLERS` limit and decode its body.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
 from scrapy.http import Response
 from scrapy.http.headers import Headers
-from scrapy.utils.asyncio import CallLaterResult
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
-from twisted.internet.defer import CancelledError
 
 from ..frontier.clock import Clock
-from ..frontier.fetch_limit import Permit
-from ..meta_keys import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from ..origin import OriginFile
-from ..protocol.freshness import CacheHeaders
+from ..protocol.access import Answer
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
+from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:
     from .redirects import Address
-
-T = TypeVar("T")
 
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""
@@ -73,12 +66,12 @@ class Download:
     file: OriginFile
     url: str
     clock: Clock
-    started: float
-    """When the request was given to Scrapy. Once there are headers: when it was sent."""
-    record: Callable[[Exchange], object] | None
+    record: Record | None
     """Called with each response that a download handler receives."""
     validators: dict[str, bytes]
     """The validators that this package put on the request."""
+    started: float = 0
+    """When the request was given to Scrapy. Once there are headers: when it was sent."""
     reader: BodyReader = field(default_factory=BodyReader)
     waited: float = 0
     """How long the request waited for its host, in seconds."""
@@ -86,9 +79,8 @@ class Download:
     """The request used a proxy, which resolves host names."""
     response: Response = field(init=False)
     """The response after the middlewares."""
-    body: bytes | None = None
-    """The decoded body, at most one byte longer than the limit. None if it is cut off or cannot be
-    decoded."""
+    answer: Answer = field(init=False)
+    """What the response means depends on it."""
 
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
@@ -96,32 +88,22 @@ class Download:
         is_cut_off = not _CUT_OFF.isdisjoint(response.flags) and len(response.body) <= SIZE_LIMIT
         # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
         is_encoded = response.body and b"Content-Encoding" in response.headers
-        if not (is_cut_off or is_encoded or self.reader.is_broken):
-            self.body = response.body[: SIZE_LIMIT + 1]
-
-    @property
-    def status(self) -> int:
-        """The status of the response."""
-        return self.response.status
-
-    @property
-    def from_cache(self) -> bool:
-        """Whether Scrapy's HTTP cache answered."""
-        return CACHED_FLAG in self.response.flags
-
-    def header(self, name: str) -> str | None:
-        """Return the first header of this name, read as Latin-1 (RFC 9110 §5.5)."""
-        values = self.response.headers.getlist(name)
-        return values[0].decode("latin-1") if values else None
-
-    def cache_headers(self) -> CacheHeaders:
-        """Return the headers that say how long the response is fresh."""
-        cache_control = b", ".join(self.response.headers.getlist("Cache-Control"))
-        return CacheHeaders(
-            cache_control=cache_control.decode("latin-1") or None,
-            age=self.header("Age"),
-            date=self.header("Date"),
-            expires=self.header("Expires"),
+        is_broken = is_cut_off or is_encoded or self.reader.is_broken
+        headers = {  # in Latin-1 (RFC 9110 §5.5)
+            name.decode("latin-1").lower(): values[0].decode("latin-1")
+            for name, values in response.headers.items()
+            if values
+        }
+        if "cache-control" in headers:
+            directives = response.headers.getlist("Cache-Control")
+            headers["cache-control"] = b", ".join(directives).decode("latin-1")
+        self.answer = Answer(
+            self.url,
+            response.status,
+            None if is_broken else response.body[: SIZE_LIMIT + 1],
+            headers,
+            self.file.copy if self.validators else None,
+            from_cache=CACHED_FLAG in response.flags,
         )
 
 
@@ -155,52 +137,7 @@ class Exchange(NamedTuple):
     """The SHA-256 of the good copy that the request validates; None if there is none."""
 
 
-async def run_within(
-    seconds: float,
-    max_wait: float,
-    download: Coroutine[Any, Any, T],
-    clock: Clock,
-    permit: Permit,
-    is_waiting: Callable[[], bool],
-) -> T:
-    """Return the result of a download. Raises TimeoutError if it takes too long.
-
-    This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a fifth
-    more. The time during which ``is_waiting`` is true does not count, up to ``max_wait`` seconds.
-    ``permit.expire`` ends the download at once.
-    """
-    deferred = deferred_from_coro(download)
-    timer: CallLaterResult
-    period = max(seconds / 10, 0.01)
-    left, wait_left, has_expired = seconds + period, max_wait, False
-
-    def expire() -> None:
-        nonlocal has_expired
-        has_expired = True
-        deferred.cancel()
-
-    def check() -> None:
-        nonlocal left, wait_left, timer
-        if is_waiting() and wait_left > 0:
-            wait_left -= period
-        else:
-            left -= period
-        if left < 0:
-            expire()
-        else:
-            timer = clock.call_later(period, check)
-
-    timer = clock.call_later(period, check)
-    permit.expire = expire
-    try:
-        return await maybe_deferred_to_future(deferred)
-    except (asyncio.CancelledError, CancelledError):
-        if has_expired:
-            raise TimeoutError from None
-        raise
-    finally:
-        timer.cancel()
-        permit.expire = None
+Record = Callable[[Exchange], object]
 
 
 def remove_browser_meta(meta: MutableMapping[Any, Any]) -> None:

@@ -1,13 +1,14 @@
 """One robots.txt: its redirects and retries, and what its response means (RFC 9309 §2.3.1).
 
 :meth:`Fetcher.fetch` turns every response and every failure into one event for
-:mod:`scrapy_rep.origin`. Other files of an origin (:class:`~scrapy_rep.origin.Resource`) likewise.
+:mod:`scrapy_rep.origin`, also those for another file of an origin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
+from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -17,31 +18,25 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
 from scrapy.statscollectors import StatsCollector
-from typing_extensions import assert_never
 
 from ..frontier.clock import Clock
 from ..frontier.engine import Engine
-from ..frontier.fetch_limit import FetchLimit
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
-from ..protocol import access, freshness
+from ..protocol import access
 from ..protocol.access import (
-    AccessResult,
+    AccessPolicy,
+    Answer,
     Cancelled,
-    CopyInfo,
     FetchResult,
     NotModified,
     Rules,
-    StatusPolicy,
     Unavailable,
     Unreachable,
 )
-from ..protocol.freshness import CacheHeaders
-from ..protocol.lines import file_of
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
-from ..protocol.robotstxt import other_page
 from ..settings import Settings
 from ..stores.entry import is_validator
 from .downloader import (
@@ -50,12 +45,12 @@ from .downloader import (
     META,
     VALIDATORS,
     Download,
-    Exchange,
+    Record,
     in_words,
     raised_by,
-    run_within,
 )
-from .redirects import RedirectPolicy, redirect_target
+from .fetch_limit import FetchLimit
+from .redirects import redirect_target, refusal
 
 MayFetch = Callable[[Request, str], Awaitable[bool]]
 
@@ -65,7 +60,6 @@ PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
 
 TOO_MANY_REDIRECTS = "too many redirects"
-NO_ROBOTS_TXT = "not a robots.txt"
 
 
 class Fetcher:
@@ -84,7 +78,7 @@ class Fetcher:
         clock: Clock,
         *,
         shared: bool = False,
-        record: Callable[[Exchange], object] | None = None,
+        record: Record | None = None,
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
@@ -94,7 +88,6 @@ class Fetcher:
         self._fetch_limit = fetch_limit
         self._settings = settings
         self._clock = clock
-        self._now = clock.time
         self._shared = shared
         self._record = record
         self._ignoring: set[str] = set()
@@ -119,30 +112,35 @@ class Fetcher:
         ``may_fetch`` returns whether a URL may be fetched for a page: else a file there is
         unavailable. ``may_probe`` returns whether a 5xx may stand for a missing file.
         """
-        event = await self._attempt(file, page, may_fetch)
-        for retry in range(self._settings.retry_times):
+        for attempt in count(1):
+            try:
+                event = await self._follow(file, page, may_fetch)
+            except Exception as error:
+                event = self.unexpected(file, error)
             if not isinstance(event, Unreachable) or not is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
-            pause = event.retry_after or retry_pause(retry)
-            if event.retry_after and pause > self._settings.timeout:
+            pause = event.retry_after or retry_pause(attempt - 1)
+            is_long = event.retry_after is not None and pause > self._settings.timeout
+            if is_long or attempt > self._settings.retry_times:
                 break
             await self._clock.sleep(pause)
             if not is_wanted(file.key):
                 break
             self._count(file, "retry_count")
-            values = {"file": file.resource.name, "origin": file.key, "failure": event.failure}
+            values = {"file": file.name, "origin": file.key, "failure": event.failure}
             logger.debug(
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
-                {**values, "attempt": retry + 2},
+                {**values, "attempt": attempt + 1},
             )
-            event = await self._attempt(file, page, may_fetch)
         if may_probe is not None and isinstance(event, Unreachable) and is_wanted(file.key):
             url = f"{file.key}/{uuid4().hex}"
             # The site neither asks for a pause nor has a challenge.
             is_plain = event.failure == f"status {event.status}" and event.retry_after is None
             if is_plain and (event.status or 0) >= 500 and may_probe(file.key, url):
-                return await self._probe(file, page, event, url)
+                event = await self._probe(file, page, event, url)
+        if isinstance(event, (Rules, NotModified, Unavailable)):
+            event = event._replace(expires_at=event.expires_at - self._clock.step())
         return event
 
     async def _probe(
@@ -155,30 +153,21 @@ class Fetcher:
         self._count(file, "probe_count")
         timeout, max_wait = self._settings.timeout, self._settings.max_crawl_delay
         try:
-            request = self._request(file, page, url)
-            response = await self._send(file, request, timeout, max_wait)
+            response = await self._send(self._request(file, page, url), timeout, max_wait)
         except Exception as error:
             failed = self._failed(file, error, url)
             return failed if isinstance(failed, Cancelled) else event
-        if response.status != event.status:
+        answer = response.answer
+        if answer.status != event.status:
             return event
         logger.info(
             "%(origin)s answers with status %(status)d for its robots.txt and for a page that "
             "cannot exist (%(url)s), but not for other pages. So the status means that there is no "
             "robots.txt, and all requests to the site are allowed.",
-            {"origin": file.key, "status": response.status, "url": url},
+            {"origin": file.key, "status": answer.status, "url": url},
             extra={"spider": self._crawler.spider},
         )
-        return self._missing(response)._replace(url=event.url or file.file_url)
-
-    async def _attempt(
-        self, file: OriginFile, page: Request, may_fetch: MayFetch | None
-    ) -> FetchResult:
-        """Make one attempt. Returns a result even after an error that nobody foresaw."""
-        try:
-            return await self._follow(file, page, may_fetch)
-        except Exception as error:
-            return self.unexpected(file, error)
+        return self._unavailable(file, answer)._replace(url=event.url or file.file_url)
 
     def unexpected(self, file: OriginFile, error: BaseException) -> FetchResult:
         """Return the result of an attempt that ended in an error which nobody foresaw.
@@ -191,7 +180,7 @@ class Fetcher:
             logger.error(
                 "Unexpected error while fetching the %(file)s of %(origin)s, which is treated as "
                 "unreachable. If the error is not in your own code, please report this bug.",
-                {"file": file.resource.name, "origin": file.key},
+                {"file": file.name, "origin": file.key},
                 exc_info=error,
                 extra={"spider": self._crawler.spider},
             )
@@ -202,50 +191,52 @@ class Fetcher:
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left, wait_left = self._settings.timeout, self._settings.max_crawl_delay
-        record = self._record if file.resource.path == ROBOTS_TXT else None
-        url = file.file_url
+        record = self._record if file.path == ROBOTS_TXT else None
+        first, url, visited = None, file.file_url, set[str]()
         file.redirects = ()
-        visited: set[str] = set()
-        redirects = RedirectPolicy()
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
                 self._count(file, "disallowed")
-                expires_at = self._expires_at(CacheHeaders(), freshness.ERROR_LIFETIME)
-                return Unavailable(url, expires_at, from_cache=True)
-            request = self._request(file, page, url)
+                return self._unavailable(file, Answer(url, 403, None, from_cache=True))
+            request = self._request(file, page, url, record)
             try:
-                response = await self._send(file, request, left, wait_left, record)
+                response = await self._send(request, left, wait_left)
             # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
             except Exception as error:
                 return self._failed(file, error, url)
-            refusal = redirects.response_refusal(response)
-            if refusal is not None:
-                return Unreachable(refusal, url=url)
-            event = self._event(file, response)
+            first, status = first or response, response.answer.status
+            problem = refusal(first, url, response)
+            if problem is not None:
+                return Unreachable(problem, url=url)
+            event = self._event(file, response.answer)
             if event is not None:
                 return event
-            location = response.response.headers.get("Location") or b""
+            location = response.response.headers.get("Location")
+            if not location:
+                return Unreachable(f"status {status} without a Location", status, url)
             target = redirect_target(url, location)
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
-                return Unreachable(f"redirect to {where} refused", response.status, url)
+                return Unreachable(f"redirect to {where} refused", status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 if self._settings.on_too_many_redirects == "unreachable":
-                    return Unreachable(TOO_MANY_REDIRECTS, response.status, response.url)
-                return self._missing(response)._replace(status=None)
+                    return Unreachable(TOO_MANY_REDIRECTS, status, url)
+                return self._unavailable(file, response.answer)._replace(status=None)
             left -= self._clock.monotonic() - response.started
             wait_left -= response.waited
             if left <= 0:
                 return self._failed(file, TimeoutError(), url)
-            refusal = redirects.refusal(response, target)
-            if refusal is not None:
-                return Unreachable(refusal, response.status, url)
+            problem = refusal(first, target)
+            if problem is not None:
+                return Unreachable(problem, status, url)
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)
             url = target
 
-    def _request(self, file: OriginFile, page: Request, url: str) -> Request:
+    def _request(
+        self, file: OriginFile, page: Request, url: str, record: Record | None = None
+    ) -> Request:
         # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
         headers = {"Accept-Encoding": "gzip"}
         meta = {**self._meta_from(page, url), **META}
@@ -253,11 +244,13 @@ class Fetcher:
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
-        copy = file.copy
+        copy, validators = file.copy, {}
         if copy is not None and url == copy.url:
             for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
                 if is_validator(value):  # the copy may come from any store
-                    request.headers[name] = str(value).encode("latin-1")
+                    validators[name] = str(value).encode("latin-1")
+        request.headers.update(validators)
+        request.meta[DOWNLOAD] = Download(file, request.url, self._clock, record, validators)
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
             request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
         if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
@@ -275,15 +268,8 @@ class Fetcher:
             keys.remove("download_slot")
         return {key: page.meta[key] for key in keys & page.meta.keys()}
 
-    async def _send(
-        self,
-        file: OriginFile,
-        request: Request,
-        seconds: float,
-        max_wait: float,
-        record: Callable[[Exchange], object] | None = None,
-    ) -> Download:
-        """Send a request, and return its response. See :func:`run_within` for its time.
+    async def _send(self, request: Request, seconds: float, max_wait: float) -> Download:
+        """Send a request, and return its response. See :meth:`Permit.run` for its time.
 
         Raises TimeoutError, and the errors of Scrapy.
         """
@@ -291,130 +277,68 @@ class Fetcher:
         def is_waiting() -> bool:
             return request in self._frontier.waiting.waiters or bool(self._engine.held(request))
 
-        engine = self._crawler.engine
+        engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
-        permit = await self._fetch_limit.acquire()
-        self._count(file, "request_count")
-        headers = request.headers
-        validators = {name: value for name in VALIDATORS if (value := headers.get(name))}
-        started = self._clock.monotonic()
-        download = Download(file, request.url, self._clock, started, record, validators)
-        request.meta.update({"download_timeout": seconds, DOWNLOAD: download})
-        if self._settings.connections is None:  # else it would wait for a connection there
-            self._engine.exclude(request)
-        if not self._downloads:
-            for handler, signal in HANDLERS:
-                self._crawler.signals.connect(handler, signal=signal)
-        self._downloads += 1
-        try:
-            sent = engine.download_async(request)
-            response = await run_within(seconds, max_wait, sent, self._clock, permit, is_waiting)
-        except StopDownload as stop:  # another component stopped it, as a failure
-            if stop.response is None:
-                raise
-            response = stop.response
-        except BaseException:
-            self._engine.take_held(request)  # Scrapy would send it although nothing waits for it
-            raise
-        finally:
-            self._downloads -= 1
+        download: Download = request.meta[DOWNLOAD]
+        async with self._fetch_limit.permit() as permit:
+            self._count(download.file, "request_count")
+            download.started = self._clock.monotonic()
+            request.meta["download_timeout"] = seconds
+            if self._settings.connections is None:  # else it would wait for a connection there
+                self._engine.exclude(request)
             if not self._downloads:
                 for handler, signal in HANDLERS:
-                    self._crawler.signals.disconnect(handler, signal=signal)
-            self._fetch_limit.release(permit)
-            self._engine.include(request)
-            self._frontier.finish(request)
-            request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
+                    signals.connect(handler, signal=signal)
+            self._downloads += 1
+            try:
+                sent = engine.download_async(request)
+                response = await permit.run(sent, seconds, max_wait, is_waiting)
+            except StopDownload as stop:  # another component stopped it, as a failure
+                if stop.response is None:
+                    raise
+                response = stop.response
+            except BaseException:
+                self._engine.take_held(request)  # Scrapy would send it: nothing waits for it
+                raise
+            finally:
+                self._downloads -= 1
+                if not self._downloads:
+                    for handler, signal in HANDLERS:
+                        signals.disconnect(handler, signal=signal)
+                self._engine.include(request)
+                self._frontier.finish(request)
+                request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
         download.end(response)
-        self._count(file, "response_count")
-        self._count(file, f"response_status_count/{response.status}")
+        self._count(download.file, "response_count")
+        self._count(download.file, f"response_status_count/{response.status}")
         return download
 
     def _count(self, file: OriginFile, stat: str) -> None:
-        self._stats.inc_value(f"{file.resource.stats}/{stat}")
+        self._stats.inc_value(f"{file.stats}/{stat}")
 
-    def _event(self, file: OriginFile, response: Download) -> FetchResult | None:
-        """Return what a response means; None for a redirect to follow."""
-        policy = status_policy(self._settings, file)
-        mark = response.header("cf-mitigated")
-        challenge = response.status >= 400 and access.is_challenge(mark, response.body)
-        result = access.access_result(
-            response.status, policy, conditional=bool(response.validators), challenge=challenge
-        )
-        match result:
-            case AccessResult.SUCCESSFUL:
-                if response.body is None:
-                    failure = "a body that is cut off or cannot be decoded"
-                    return Unreachable(failure, response.status, response.url)
-                return self._rules(file, response, response.body)
-            case AccessResult.NOT_MODIFIED:
-                # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
-                lifetime = file.copy.lifetime if file.copy is not None else None
-                return NotModified(self._expires_at(response.cache_headers(), lifetime))
-            case (
-                AccessResult.UNAVAILABLE
-                | AccessResult.DISALLOWED
-                | AccessResult.REFUSED
-                | AccessResult.CHALLENGE
-                | AccessResult.NOT_ROBOTS_TXT
-            ):
-                default = None if response.status in (404, 410) else freshness.ERROR_LIFETIME
-                return self._unavailable(response, result, default)
-            case AccessResult.REDIRECT:
-                if response.header("Location"):
-                    return None
-                failure = f"status {response.status} without a Location"
-                return Unreachable(failure, response.status, response.url)
-            case AccessResult.UNREACHABLE:
-                retry_after = None
-                if response.status == 429 or response.status >= 500:
-                    retry_after = access.retry_after(response.header("Retry-After"), self._now())
-                failure = f"status {response.status}{', a challenge' if challenge else ''}"
-                return Unreachable(failure, response.status, response.url, retry_after)
-            case unknown:
-                assert_never(unknown)
-
-    def _unavailable(
-        self, response: Download, result: AccessResult, default: float | None = None
-    ) -> Unavailable:
-        expires_at = self._expires_at(response.cache_headers(), default)
-        return Unavailable(response.url, expires_at, response.status, result, response.from_cache)
-
-    def _missing(self, response: Download) -> Unavailable:
-        return self._unavailable(response, AccessResult.UNAVAILABLE, freshness.ERROR_LIFETIME)
-
-    def _rules(self, file: OriginFile, response: Download, body: bytes) -> FetchResult:
-        cache_headers = response.cache_headers()
-        text = file_of(body)
-        if text is not body:
+    def _event(self, file: OriginFile, answer: Answer) -> FetchResult | None:
+        """Return what a response means; None for a redirect."""
+        event = access.event_of(answer, self._policy(file), file.parse, self._clock.time())
+        if not isinstance(event, Rules):
+            return event
+        if event.body is not answer.body:
             self._count(file, "unwrapped_count")
-            body = text
-        headers = response.header("Content-Type"), response.header("cf-mitigated")
-        page = other_page(body, *headers) if file.resource.path == ROBOTS_TXT else None
-        if page is not None:
-            if self._settings.not_robots == "unreachable":
-                what = "a challenge, " if page is AccessResult.CHALLENGE else ""
-                failure = f"status {response.status}, {what}{NO_ROBOTS_TXT}"
-                return Unreachable(failure, response.status, response.url)
-            return self._unavailable(response, page)
-        copy = CopyInfo(
-            response.url,
-            etag=_validator(response.header("ETag")),
-            last_modified=_validator(response.header("Last-Modified")),
-            lifetime=freshness.lifetime(cache_headers, self._now(), shared=self._shared),
-            sha256=sha256(body).hexdigest(),
+        etag, last_modified = map(answer.headers.get, ("etag", "last-modified"))
+        copy = event.copy._replace(
+            etag=etag if is_validator(etag) else None,
+            last_modified=last_modified if is_validator(last_modified) else None,
+            sha256=sha256(event.body).hexdigest(),
         )
-        return Rules(
-            file.resource.parse(body, url=response.url),
-            response.status,
-            copy,
-            self._expires_at(cache_headers),
-            body,
-            response.from_cache,
-        )
+        return event._replace(copy=copy)
+
+    def _policy(self, file: OriginFile) -> AccessPolicy:
+        return access_policy(self._settings, file)._replace(shared=self._shared)
+
+    def _unavailable(self, file: OriginFile, answer: Answer) -> Unavailable:
+        return access.unavailable(answer, self._policy(file), self._clock.time())
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
@@ -439,31 +363,18 @@ class Fetcher:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _expires_at(self, cache_headers: CacheHeaders, default: float | None = None) -> float:
-        """Return when a response that has just arrived expires, on the steady clock."""
-        expires_at = freshness.expires_at(
-            cache_headers,
-            self._now(),
-            least=self._settings.min_ttl,
-            most=self._settings.max_ttl,
-            default=freshness.DEFAULT_LIFETIME if default is None else default,
-            shared=self._shared,
-        )
-        return expires_at - self._clock.step()
-
 
 def retry_pause(retry: int) -> float:
     """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
     return float(min(2**retry, 60))
 
 
-def status_policy(settings: Settings, file: OriginFile) -> StatusPolicy:
-    """Return what the settings say about the statuses of a file."""
-    return StatusPolicy(
+def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
+    """Return what the settings say about the responses to requests for a file."""
+    return AccessPolicy(
         settings.disallow_statuses,
-        server_errors_are_unavailable=file.host in settings.server_error_hosts,
+        file.host in settings.server_error_hosts,
+        settings.not_robots if file.path == ROBOTS_TXT else None,
+        settings.min_ttl,
+        settings.max_ttl,
     )
-
-
-def _validator(value: str | None) -> str | None:
-    return value if is_validator(value) else None

@@ -28,26 +28,18 @@ _GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has 
 _NUMBERS = re.compile("(?:0x)?[0-9a-f]+(?:[.](?:0x)?[0-9a-f]+){0,3}")
 
 
-class RedirectPolicy:
-    """Decides about the redirects of one attempt to get a robots.txt."""
+def refusal(first: Download, url: str, response: Download | None = None) -> str | None:
+    """Return why a redirect to a URL is refused; None if it is followed.
 
-    _is_restricted: bool | None = None
-    """Whether the origin may be on the public web. None until the first redirect."""
-
-    def refusal(self, response: Download, target: str) -> str | None:
-        """Return why the redirect of a response to ``target`` is refused; None if it is followed.
-
-        A host name of the target is not resolved: see :meth:`response_refusal`.
-        """
-        if self._is_restricted is None:
-            is_private = _private_host(response.url) or _private_connection(response)
-            self._is_restricted = not is_private
-        return _refusal(target, _private_host(target)) if self._is_restricted else None
-
-    def response_refusal(self, response: Download) -> str | None:
-        """Return why the address that a response came from is refused; None if it is used."""
-        is_restricted = self._is_restricted
-        return _refusal(response.url, _private_connection(response)) if is_restricted else None
+    ``first`` is the response of the origin. The host name of the URL is not resolved. Instead, call
+    this again with the response that came from the URL, which has its address.
+    """
+    if _private_host(first.url) or _private_connection(first):
+        return None  # an origin that is not on the public web
+    place = _private_host(url) if response is None else _private_connection(response)
+    if place is None:
+        return None
+    return f"redirect to {printable(url)} refused: {place} is not a public address"
 
 
 def redirect_target(url: str, location: bytes) -> str | None:
@@ -80,12 +72,6 @@ def _private_connection(response: Download) -> str | None:
 
 def _private(address: Address | None) -> str | None:
     return None if address is None or is_public(address) else str(address)
-
-
-def _refusal(target: str, place: str | None) -> str | None:
-    if place is None:
-        return None
-    return f"redirect to {printable(target)} refused: {place} is not a public address"
 
 
 def is_public(address: Address) -> bool:

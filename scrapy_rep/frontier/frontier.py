@@ -26,8 +26,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
-from ..meta_keys import IS_ROBOTSTXT_REQUEST
-from ..settings import Settings
+from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from .clock import Clock, fire
 from .engine import Engine
 from .hosts import FIRST_BACKOFF, Host
@@ -51,10 +50,6 @@ requested soon, and the crawl does not wait for them."""
 PAGES_IN_BETWEEN = 16
 """While enough queues are ready, one fetch begins after so many pages, so that new sites get their
 turn, and one request starts that will be dropped."""
-
-MAX_DROPS = 8
-"""How many requests that will be dropped are in progress at once when no page may start. Scrapy
-2.14 keeps each for a tenth of a second."""
 
 MAX_IDLE_HOSTS = 10_000
 """How many idle hosts are kept, with about 1 KB each. The delay of a host that was removed applies
@@ -407,7 +402,7 @@ class Frontier:
         is_new = address.host not in self.hosts
         host = self.host(address.host)
         if is_new:
-            host.set_delay(address.origin or "", self.policies.delay(address))
+            host.set_delay(address.origin or "", self.policies.delay(address.origin))
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def host(self, name: str) -> Host:
@@ -429,10 +424,11 @@ class Frontier:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
         if self.is_closing:
             return None
-        if len(self.in_progress) + len(self.waiting) > len(self.engine.active):
+        if len(self.in_progress) + len(self.waiting.waiters) > len(self.engine.active):
             self.collect_ended()
         for each in self.queues:
-            self._begin_fetches(each.unknown)
+            if each.unknown.size:
+                self._begin_fetches(each.unknown)
         may_drop = owner.drops.size and self._may_drop()
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
@@ -444,11 +440,8 @@ class Frontier:
         return None
 
     def _may_drop(self) -> bool:
-        """Whether a request that will be dropped may start now."""
-        if self._ready:
-            return self._pages_since_drop >= PAGES_IN_BETWEEN
-        is_busy = len(self.in_progress) > len(self.dropping)
-        return len(self.dropping) < (1 if is_busy else MAX_DROPS)
+        """Whether a request that will be dropped may start now: one at a time, or between pages."""
+        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.dropping
 
     @property
     def _ready(self) -> int:
@@ -486,7 +479,6 @@ class Frontier:
         self._pages_since_drop = 0
         self.in_progress[request] = entry
         self.dropping.add(request)
-        self.engine.exclude(request)
         self.update(queue)
 
     def _begin(self, request: Request, entry: InProgress) -> None:
@@ -504,7 +496,6 @@ class Frontier:
         if found is None:
             return
         host, slot = found.host, found.slot
-        self.engine.include(request)
         if request in self.dropping:
             self.dropping.discard(request)
             self._forget_if_idle(host)
@@ -757,6 +748,11 @@ class Frontier:
         """Return the delay of a host, in seconds; 0 if it has none."""
         host = self.hosts.get(name)
         return host.delay if host is not None else 0
+
+    def is_active(self, name: str) -> bool:
+        """Whether a host has requests in progress."""
+        host = self.hosts.get(name)
+        return host is not None and host.active > 0
 
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""

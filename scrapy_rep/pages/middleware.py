@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
-from .. import meta_keys
+from .. import settings
 from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
@@ -26,7 +26,6 @@ from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date
 from ..protocol.tdmrep import TdmRule
-from ..settings import Settings, read_settings
 from ..startup import abort_on_setting_error
 from .directives import (
     HEADERS,
@@ -124,7 +123,7 @@ class PageDirectivesMiddleware:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings: Settings = read_settings(crawler)
+        self._settings = settings.read_settings(crawler)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
         self._robots: RobotsTxtMiddleware | None = None
         self._events: CrawlLog | None = None
@@ -146,16 +145,16 @@ class PageDirectivesMiddleware:
         Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
         to a request for a robots.txt is not a page.
         """
-        kept = meta_keys.DONT_RETRY, meta_keys.IS_ROBOTSTXT_REQUEST
+        kept = settings.DONT_RETRY, settings.IS_ROBOTSTXT_REQUEST
         if terms_of(response) is not None and not any(map(request.meta.get, kept)):
-            request.meta[meta_keys.DONT_RETRY] = _NOT_RETRIED
+            request.meta[settings.DONT_RETRY] = _NOT_RETRIED
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
         assert response.request is not None
         page = self._pages[response] = self._read(response, response.request)
         directives, meta = page.directives, response.meta
-        meta[meta_keys.PAGE_DIRECTIVES], meta[meta_keys.USAGE] = page
+        meta[settings.PAGE_DIRECTIVES], meta[settings.USAGE] = page
         if directives is not NO_DIRECTIVES:
             terms = directives.access_terms
             for stat, applies in (
@@ -257,19 +256,19 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
-        if meta.get(meta_keys.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
-            del meta[meta_keys.DONT_RETRY]
+        if meta.get(settings.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
+            del meta[settings.DONT_RETRY]
         if rel:
-            meta[meta_keys.LINK_REL] = tuple(sorted(rel))
+            meta[settings.LINK_REL] = tuple(sorted(rel))
         else:
-            meta.pop(meta_keys.LINK_REL, None)  # of the link of another page, whose meta was copied
+            meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
         if self._settings.nofollow == "drop" and page.directives.nofollow:
             reason = "nofollow"
         elif self._settings.rel_nofollow == "drop" and "nofollow" in rel:
             reason = "rel_nofollow"
         else:
             return True
-        if not meta.get(meta_keys.OBEY_NOFOLLOW, True):
+        if not meta.get(settings.OBEY_NOFOLLOW, True):
             return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         if self._events is not None:

@@ -2,25 +2,34 @@
 
 An answer to a request for another file of an origin has the same meaning for that file.
 
-:func:`access_result` reads one status. A :data:`FetchResult` says how a whole fetch ended, after
-redirects and retries; these events drive the state machine in :mod:`scrapy_rep.origin`.
+:func:`access_result` reads one status, and :func:`event_of` a response. A :data:`FetchResult` says
+how a whole fetch ended, after redirects and retries; these events drive the state machine in
+:mod:`scrapy_rep.origin`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from enum import Enum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .freshness import http_date
-from .verdict import Reason
+from typing_extensions import assert_never
+
+from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, expires_at, http_date, lifetime
+from .lines import begins_as_markup, file_of, read
+from .parser import list_groups, records
+from .records import KNOWN_FIELDS
+from .verdict import Reason, TextEnum
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 REFUSAL_STATUSES = frozenset({401, 403})
 UNREACHABLE_STATUSES = frozenset({407, 429})
-"""The 4xx that say nothing of the file: a proxy wants a login, or the crawler is too fast (Google
-treats 429 like a 5xx; 407 is ours)."""
+"""The 4xx that say nothing about the file: a proxy wants a login, or the crawler is too fast
+(Google treats 429 like a 5xx; 407 is ours)."""
+NO_ROBOTS_TXT = "not a robots.txt"
+"""The end of the failure of a page that is treated as unreachable (REP_NOT_ROBOTS)."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
@@ -34,7 +43,7 @@ MAX_RETRY_INTERVAL = 3600
 maximum. Neither RFC 9309 nor Google gives a number."""
 
 
-class AccessResult(str, Enum):
+class AccessResult(TextEnum):
     """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1)."""
 
     SUCCESSFUL = "rules"
@@ -57,9 +66,6 @@ class AccessResult(str, Enum):
     UNREACHABLE = "unreachable"
     """The server or the network failed, so it is not known whether there are rules."""
 
-    def __str__(self) -> str:
-        return self.value
-
     @property
     def is_unavailable(self) -> bool:
         """Whether there are no rules, although the server has answered."""
@@ -76,11 +82,25 @@ REASONS = {
 """The reason of a verdict if there are no rules, although the server has answered."""
 
 
-class StatusPolicy(NamedTuple):
-    """The choices that a user can make about statuses. The defaults follow RFC 9309."""
+class AccessPolicy(NamedTuple):
+    """The choices that a user can make about responses. The defaults follow RFC 9309."""
 
     disallow_statuses: AbstractSet[int] = frozenset()
     server_errors_are_unavailable: bool = False
+    not_robots: str | None = "unavailable"
+    """What another page than a robots.txt means: ``unavailable`` or ``unreachable``. None for
+    another file."""
+    min_ttl: float = 300
+    max_ttl: float = DEFAULT_LIFETIME
+    shared: bool = False
+    """Whether several crawlers use the copies."""
+
+    def expires_at(
+        self, headers: Mapping[str, str], now: float, default: float = DEFAULT_LIFETIME
+    ) -> float:
+        """Return when a response that has just arrived becomes stale."""
+        least, most, shared = self.min_ttl, self.max_ttl, self.shared
+        return expires_at(headers, now, least=least, most=most, default=default, shared=shared)
 
 
 _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challenge[\"']")
@@ -94,7 +114,7 @@ def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
 
 
 def access_result(
-    status: int, policy: StatusPolicy, *, conditional: bool = False, challenge: bool = False
+    status: int, policy: AccessPolicy, *, conditional: bool = False, challenge: bool = False
 ) -> AccessResult:
     """Return what ``status`` means.
 
@@ -118,6 +138,30 @@ def access_result(
     if status in REFUSAL_STATUSES:
         return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
     return AccessResult.UNAVAILABLE
+
+
+def other_page(
+    body: bytes, content_type: str | None = None, cf_mitigated: str | None = None
+) -> AccessResult | None:
+    r"""Return what a successful response means whose body is not a robots.txt, else None.
+
+    No robots.txt is a body that begins as HTML or XML and has no rules, or that the server calls
+    HTML and that has no known field. The last two arguments are headers of the response.
+
+    >>> str(other_page(b"<!doctype html><title>Log in</title>"))
+    'not-robots-txt'
+    """
+    is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
+    is_robots_txt = True
+    if begins_as_markup(body):
+        is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
+    elif is_html and body.strip():
+        fields = {record.field for record in records(read(body), strict=False)}
+        is_robots_txt = not fields.isdisjoint(KNOWN_FIELDS)
+    if is_robots_txt:
+        return None
+    is_test = is_challenge(cf_mitigated, body)
+    return AccessResult.CHALLENGE if is_test else AccessResult.NOT_ROBOTS_TXT
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -202,3 +246,91 @@ class Cancelled:
 
 FetchResult = Rules | NotModified | Unavailable | Unreachable | Cancelled
 """The event that a fetch ends with. It drives the state of an origin."""
+
+
+class Answer(NamedTuple):
+    """A response to a request for a file, as far as its meaning depends on it."""
+
+    url: str
+    status: int
+    body: bytes | None
+    """The decoded body, up to the size limit. None if it is cut off or cannot be decoded."""
+    headers: Mapping[str, str] = MappingProxyType({})
+    """The first value of each header, by its name in lower case. Cache-Control has all values."""
+    copy: CopyInfo | None = None
+    """The good copy that the request validates; None if it was not conditional."""
+    from_cache: bool = False
+    """Whether an HTTP cache answered."""
+
+
+def event_of(
+    answer: Answer, policy: AccessPolicy, parse: Callable[..., Any], now: float
+) -> FetchResult | None:
+    """Return what a fetch that ends with a response means; None for a redirect.
+
+    ``parse`` parses a body, with the URL it came from as ``url``. ``now`` is when the response has
+    arrived, in seconds since 1970.
+    """
+    if answer.body is not None:
+        answer = answer._replace(body=file_of(answer.body))
+    url, status, body, headers, copy, from_cache = answer
+    result, failure = _meaning(answer, policy)
+    match result:
+        case AccessResult.SUCCESSFUL:
+            own = lifetime(headers, now, shared=policy.shared)
+            content, expires = parse(body, url=url), policy.expires_at(headers, now)
+            made_from = CopyInfo(url, lifetime=own)
+            return Rules(content, status, made_from, expires, body or b"", from_cache)
+        case AccessResult.NOT_MODIFIED:
+            # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
+            known = None if copy is None else copy.lifetime
+            default = DEFAULT_LIFETIME if known is None else known
+            return NotModified(policy.expires_at(headers, now, default))
+        case AccessResult.REDIRECT:
+            return None
+        case AccessResult.UNREACHABLE:
+            is_busy = status == 429 or status >= 500
+            pause = retry_after(headers.get("retry-after"), now) if is_busy else None
+            return Unreachable(failure, status, url, pause)
+        case (
+            AccessResult.UNAVAILABLE
+            | AccessResult.DISALLOWED
+            | AccessResult.NOT_ROBOTS_TXT
+            | AccessResult.REFUSED
+            | AccessResult.CHALLENGE
+        ):
+            return unavailable(answer, policy, now, result)
+        case _:
+            assert_never(result)
+
+
+def unavailable(
+    answer: Answer,
+    policy: AccessPolicy,
+    now: float,
+    result: AccessResult = AccessResult.UNAVAILABLE,
+) -> Unavailable:
+    """Return the event of a fetch that ends with a response without rules."""
+    is_cacheable = answer.status < 300 or answer.status in (404, 410)  # RFC 9110 §15.1
+    default = DEFAULT_LIFETIME if is_cacheable else ERROR_LIFETIME
+    expires = policy.expires_at(answer.headers, now, default)
+    return Unavailable(answer.url, expires, answer.status, result, answer.from_cache)
+
+
+def _meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
+    """Return what a response means, and the failure if the file is unreachable."""
+    status, mark = answer.status, answer.headers.get("cf-mitigated")
+    is_test = status >= 400 and is_challenge(mark, answer.body)
+    conditional = answer.copy is not None
+    result = access_result(status, policy, conditional=conditional, challenge=is_test)
+    if result is not AccessResult.SUCCESSFUL:
+        return result, f"status {status}{', a challenge' if is_test else ''}"
+    if answer.body is None:
+        return AccessResult.UNREACHABLE, "a body that is cut off or cannot be decoded"
+    page = None
+    if policy.not_robots is not None:
+        page = other_page(answer.body, answer.headers.get("content-type"), mark)
+    if page is None or policy.not_robots == "unavailable":
+        return page or result, ""
+    what = "a challenge, " if page is AccessResult.CHALLENGE else ""
+    return AccessResult.UNREACHABLE, f"status {status}, {what}{NO_ROBOTS_TXT}"

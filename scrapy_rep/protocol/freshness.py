@@ -11,10 +11,10 @@ All values are in seconds. An unreadable value makes a response stale (RFC 9111 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 from math import inf
-from typing import NamedTuple
 
 DEFAULT_LIFETIME = 86_400
 """RFC 9309 §2.4: a cached version SHOULD NOT be used for more than 24 hours."""
@@ -38,17 +38,8 @@ _DIRECTIVE = re.compile(
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-class CacheHeaders(NamedTuple):
-    """The header values of a response from which its freshness follows. None: not sent."""
-
-    cache_control: str | None = None
-    age: str | None = None
-    date: str | None = None
-    expires: str | None = None
-
-
 def expires_at(
-    headers: CacheHeaders,
+    headers: Mapping[str, str],
     response_time: float,
     *,
     least: float,
@@ -58,6 +49,7 @@ def expires_at(
 ) -> float:
     """Return when a response becomes stale, in seconds on the clock of `response_time`.
 
+    The names of `headers` are in lower case.
     It stays fresh for at least `least` and at most `most` seconds. `default` is its lifetime if its
     headers state none. `shared` is true for a copy that several crawlers use, so that s-maxage
     applies.
@@ -67,26 +59,31 @@ def expires_at(
     return response_time + min(max(remaining, least), most)
 
 
-def lifetime(headers: CacheHeaders, response_time: float, *, shared: bool = False) -> float | None:
+def lifetime(
+    headers: Mapping[str, str], response_time: float, *, shared: bool = False
+) -> float | None:
     """Return the freshness lifetime in seconds from the Date on. None if the headers state none."""
-    directives = _directives(headers.cache_control or "")
+    directives = _directives(headers.get("cache-control", ""))
     if "no-store" in directives or None in directives.get("no-cache", ()):
         return 0
     for name in ("s-maxage", "max-age") if shared else ("max-age",):
         if name in directives:
             return min(_delta_seconds(value) or 0 for value in directives[name])
-    if headers.expires is not None:
-        expires = http_date(headers.expires)
-        date = response_time if headers.date is None else http_date(headers.date)
+    if "expires" in headers:
+        expires, date = http_date(headers["expires"]), _date(headers, response_time)
         return 0 if expires is None or date is None else expires - date
     return None
 
 
-def _age(headers: CacheHeaders, response_time: float) -> float:
+def _age(headers: Mapping[str, str], response_time: float) -> float:
     # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
-    age = 0 if headers.age is None else _delta_seconds(headers.age.partition(",")[0])
-    date = response_time if headers.date is None else http_date(headers.date)
+    age = _delta_seconds(headers.get("age", "0").partition(",")[0])
+    date = _date(headers, response_time)
     return inf if age is None or date is None else max(age, response_time - date)
+
+
+def _date(headers: Mapping[str, str], response_time: float) -> float | None:
+    return http_date(headers["date"]) if "date" in headers else response_time
 
 
 def _directives(cache_control: str) -> dict[str, list[str | None]]:

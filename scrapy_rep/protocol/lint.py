@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
@@ -43,7 +44,7 @@ from .records import (
     parse_request_rate,
     parse_visit_time,
 )
-from .robotstxt import RobotsTxt, other_page
+from .robotstxt import RobotsTxt
 from .usage import (
     POLICY_PREFIX,
     POLICY_TOKENS,

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 
+from .verdict import TextEnum
 
-class Severity(str, Enum):
+
+class Severity(TextEnum):
     """How much a finding matters. Each severity is also a `str`, which is its value."""
 
     ERROR = "error"
@@ -21,9 +23,6 @@ class Severity(str, Enum):
     author wants; or another line makes it redundant."""
     INFO = "info"
     """The line is correct, but its effect may be unexpected."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 _ERROR, _WARNING, _INFO = Severity

@@ -10,15 +10,16 @@ from .access import (
     REASONS,
     REDIRECT_STATUSES,
     REFUSAL_STATUSES,
+    AccessPolicy,
     AccessResult,
-    StatusPolicy,
     access_result,
     is_challenge,
+    other_page,
 )
 from .agents import WILDCARD_AGENT, product_tokens
-from .lines import SIZE_LIMIT, begins_as_markup, decoded, read, require_bytes
+from .lines import SIZE_LIMIT, decoded, read, require_bytes
 from .matcher import GroupMatcher, PatternIndex
-from .parser import Group, GroupText, groups, list_groups, list_records, records
+from .parser import Group, GroupText, groups, list_groups, list_records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
 from .records import (
@@ -27,7 +28,6 @@ from .records import (
     CONTENT_USAGE,
     CRAWL_DELAY,
     HOST,
-    KNOWN_FIELDS,
     PACING,
     REQUEST_RATE,
     USAGE,
@@ -53,30 +53,6 @@ UserAgent: TypeAlias = str | bytes | Sequence[str]
 
 _MAX_USER_AGENTS = 64
 """Values of user agents that are kept with their index. A crawl has one or a few."""
-
-
-def other_page(
-    body: bytes, content_type: str | None = None, cf_mitigated: str | None = None
-) -> AccessResult | None:
-    r"""Return what a successful response means whose body is not a robots.txt, else None.
-
-    No robots.txt is a body that begins as HTML or XML and has no rules, or that the server calls
-    HTML and that has no known field. The last two arguments are headers of the response.
-
-    >>> str(other_page(b"<!doctype html><title>Log in</title>"))
-    'not-robots-txt'
-    """
-    is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
-    is_robots_txt = True
-    if begins_as_markup(body):
-        is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
-    elif is_html and body.strip():
-        fields = {record.field for record in records(read(body), strict=False)}
-        is_robots_txt = not fields.isdisjoint(KNOWN_FIELDS)
-    if is_robots_txt:
-        return None
-    is_test = is_challenge(cf_mitigated, body)
-    return AccessResult.CHALLENGE if is_test else AccessResult.NOT_ROBOTS_TXT
 
 
 class RobotsTxt:
@@ -179,7 +155,7 @@ class RobotsTxt:
         result = AccessResult.UNREACHABLE
         if status is not None:
             challenge = status in REFUSAL_STATUSES and is_challenge(None, body)
-            result = access_result(status, StatusPolicy(), challenge=challenge)
+            result = access_result(status, AccessPolicy(), challenge=challenge)
         if result is AccessResult.SUCCESSFUL:
             page = other_page(body)
             if page is None:

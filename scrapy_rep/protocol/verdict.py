@@ -14,7 +14,13 @@ NO_MATCH = "no rule matches"
 """The text of `Reason.RULES` where no rule decides."""
 
 
-class Reason(str, Enum):
+class TextEnum(str, Enum):
+    """An Enum whose members are texts: `str` of a member is its value."""
+
+    __str__ = str.__str__
+
+
+class Reason(TextEnum):
     """Why a URL is allowed or disallowed.
 
     Each reason is also a `str`, which is its value:
@@ -51,9 +57,6 @@ class Reason(str, Enum):
     LOCAL_RULE = "local-rule"
     """A rule of REP_LOCAL_RULES decides: the operator disallows the URL, or the owner of the site
     has allowed it."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 class Rule(NamedTuple):

@@ -38,7 +38,6 @@ from warcio.timeutils import iso_date_to_datetime
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
-from ..crawl.recording import user_agent_text
 from ..fetch.body_reader import WIRE_LIMIT, BodyReader
 from ..frontier.clock import Clock
 from ..logs import get_logger
@@ -46,7 +45,8 @@ from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
 from ..settings import Settings, changed_settings
-from .background_file import BackgroundFile
+from .files import BackgroundFile
+from .recording import user_agent_text
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
@@ -80,10 +80,7 @@ _LINE_BREAK = re.compile(rb"[\r\n]+")
 
 
 class Archive:
-    """The archive of one crawl, in a file of its own.
-
-    Raises OSError or ValueError if the file cannot be made.
-    """
+    """The archive of one crawl. Raises OSError or ValueError if its file cannot be made."""
 
     def __init__(
         self, path: str, spider: str, settings: Settings, stats: StatsCollector, clock: Clock

@@ -29,12 +29,9 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
-from ..atomic_write import write_atomically
-from ..crawl.recording import path_from, user_agent_text
 from ..exceptions import SettingError
 from ..frontier.clock import Clock
 from ..logs import get_logger
-from ..meta_keys import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
@@ -43,11 +40,19 @@ from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
-from ..settings import Settings, changed_settings, scrapy_settings
+from ..settings import (
+    DONT_OBEY,
+    IS_ROBOTSTXT_REQUEST,
+    ROBOTSTXT,
+    Settings,
+    changed_settings,
+    scrapy_settings,
+)
 from . import records
 from .answers import SETTINGS
-from .background_file import BackgroundFile
+from .files import BackgroundFile, write_atomically
 from .reading import read_reports
+from .recording import path_from, user_agent_text
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -305,15 +310,9 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
 
 # The report
 
-SUFFIXES = (".json", ".html")
-"""How the path of a report ends."""
-
 
 class CrawlReport(CrawlLog):
-    """The event log of one crawl, from which its report is written.
-
-    Raises what :func:`paths_of` raises.
-    """
+    """The event log of a crawl, from which its report is made. Raises as :func:`paths_of` does."""
 
     def __init__(
         self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
@@ -426,8 +425,8 @@ def paths_of(
     targets = []
     for template in templates:
         path = Path(path_from("REP_REPORT", template, spider, started_at))
-        if path.suffix.lower() not in SUFFIXES:
-            problem = f"it must be a path that ends in {' or '.join(SUFFIXES)}"
+        if path.suffix.lower() not in (".json", ".html"):
+            problem = "it must be a path that ends in .json or .html"
             raise SettingError(f"REP_REPORT is {template!r}: {problem}")
         if path.suffix.lower() == ".html" and find_spec("jinja2") is None:
             raise ModuleNotFoundError(name="jinja2")

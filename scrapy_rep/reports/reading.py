@@ -112,7 +112,6 @@ def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
 
 # Computing a report
 
-
 LIMITS = {
     "origins": 10_000,  # and hosts
     "deciding": 50,  # rules and reasons of one origin
@@ -133,6 +132,7 @@ class Database:
         self._sql = sqlite3.connect(
             "", isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_COLNAMES
         )
+        self._sql.row_factory = sqlite3.Row
         self._sql.create_aggregate("first_five", 1, _FirstFive)  # type: ignore[arg-type]
         self._sql.executescript(_SCHEMA)
         self._runs: list[Run] = []
@@ -214,10 +214,7 @@ class Database:
         )
 
     def _rows(self, view: str) -> Iterator[dict[str, Any]]:
-        cursor = self._sql.execute(f"SELECT * FROM {view}")
-        names = [each[0] for each in cursor.description]
-        for row in cursor:
-            yield dict(zip(names, row, strict=True))
+        return map(dict, self._sql.execute(f"SELECT * FROM {view}"))
 
 
 class _FirstFive:

@@ -17,13 +17,12 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, json, structs
 
-from ..protocol.access import AccessResult
+from ..protocol.access import AccessResult, other_page
 from ..protocol.lines import read
 from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
-from ..protocol.robotstxt import other_page
 from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
 from ..protocol.verdict import Rule
 from .records import EMPTY, REDIRECT_LOOP, utc

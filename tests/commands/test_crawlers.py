@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from importlib.resources import files
 
 import pytest
+from msgspec import toml
 
 from scrapy_rep import Reason, RobotsTxt, Verdict
 from scrapy_rep.commands.crawlers import (
@@ -17,7 +19,6 @@ from scrapy_rep.commands.crawlers import (
     resolve,
     well_known_crawlers,
 )
-from scrapy_rep.known_crawlers import read_table
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
 
@@ -48,7 +49,7 @@ def agent_of(name: str) -> Agent:
 
 
 def test_every_entry_is_complete() -> None:
-    document = read_table()
+    document = toml.decode(files("scrapy_rep").joinpath("crawlers.toml").read_bytes())
     assert document.keys() == {"source", "crawler"}
     assert {key for row in document["crawler"] for key in row} == KEYS
     assert {row["source"] for row in document["crawler"]} == document["source"].keys()

@@ -152,9 +152,7 @@ def our_errors(outcome: Outcome) -> list[logging.LogRecord]:
 
 
 PLACES = {
-    "the parser": lambda patch, error: patch.setattr(
-        Origin, "resource", Origin.resource._replace(parse=fails(error))
-    ),
+    "the parser": lambda patch, error: patch.setattr(Origin, "parse", fails(error)),
     "the response": lambda patch, error: patch.setattr(Fetcher, "_event", fails(error)),
     "the end": lambda patch, error: patch.setattr(PolicyCache, "_on_content", fails(error)),
 }

@@ -116,7 +116,7 @@ def add(table: Table, *keys: str) -> None:
         origin = table.find_or_add(key)
         origin.start_fetch(T)
         origin.apply(rules(b"User-agent: *\nDisallow: /private\n"), T)
-        table.count(origin)
+        table.measure()
         table.evict_all()
 
 
@@ -132,7 +132,7 @@ def test_the_least_recently_used_files_are_packed_and_then_removed(
     table = Table(4)
     add(table, *"abc")
     assert places(table) == ("a", "bc")
-    assert table.find("a") is not None
+    assert table.get("a") is not None
     table.evict_all()
     assert places(table) == ("b", "ca")
     table.find_or_add("c")
@@ -169,6 +169,6 @@ def test_the_octets_of_parsed_files_are_limited(monkeypatch: pytest.MonkeyPatch)
     add(table, *"abc")
     assert places(table) == ("", "abc")
     table.parsed["b"].tdm = Tdm(None, 2000, T)
-    table.count(table.parsed["b"])
+    table.measure()
     table.evict_all()
     assert places(table) == ("ab", "c")

@@ -176,6 +176,20 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clo
         assert site.robots_fetches == 2
 
 
+async def test_what_waits_in_a_download_slot_obeys_the_new_file(web: Web, clock: Clock) -> None:
+    site = web.site(RULES)
+    settings = {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
+    async with travel(settings) as spider:
+        assert await fetches_late(spider, site, clock, text(OTHER_RULES))
+        origin = spider.outcome.middleware.origins[site.root]
+        assert origin.in_flight, "its robots.txt waits for DOWNLOAD_DELAY, too"
+        asked = [deferred_from_coro(spider.fetches(site.url("/public"))) for _ in range(4)]
+        for each in asked:
+            assert not await maybe_deferred_to_future(each)
+        assert await spider.fetches(site.url("/private"))
+    assert site.paths == ["/robots.txt", "/public", "/public", "/robots.txt", "/private"]
+
+
 async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
     async with travel({"REP_TIMEOUT": 10}) as spider:

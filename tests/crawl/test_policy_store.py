@@ -9,7 +9,7 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.crawl.policy_store import PolicyStore, StoreLookup
+from scrapy_rep.crawl.policy_store import PolicyStore
 from scrapy_rep.frontier.clock import Clock, sleep
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
@@ -25,6 +25,7 @@ from scrapy_rep.protocol.access import (
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
+from scrapy_rep.stores.claims import Lookup
 from scrapy_rep.stores.sqlite import MemoryStore
 
 KEY = "https://a.example"
@@ -49,8 +50,7 @@ def origin_after(*events: tuple[FetchResult, float]) -> Origin:
 def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     """Start a fetch, and return whether the entry replaces it."""
     origin.start_fetch(now)
-    robots = None if entry.body is None else RobotsTxt.parse(entry.body)
-    replaces_fetch = origin.restore(entry, robots, now)
+    replaces_fetch = origin.restore(entry, now)
     if replaces_fetch:
         origin.apply_entry(entry)
     return replaces_fetch
@@ -124,7 +124,7 @@ class VirtualClock(Clock):
     def monotonic(self) -> float:
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
+    async def sleep(self, seconds: float, _: Any = None) -> None:
         self.now += seconds
         await sleep(0)
 
@@ -137,7 +137,7 @@ def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any
 
 async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
     """Load the origin, apply the event, and save the entry, which is returned."""
-    lookup = StoreLookup()
+    lookup = Lookup()
     origin.start_fetch(NOW)
     await policies.load(origin, lookup)
     assert lookup.entry is None
@@ -165,7 +165,7 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
         async def release(self, origin: str) -> None:
             released.append(origin)
 
-    origin, lookup = Origin(KEY), StoreLookup()
+    origin, lookup = Origin(KEY), Lookup()
     origin.start_fetch(NOW)
     await policy_store(LateEntry()).load(origin, lookup)
     assert lookup.entry is not None
@@ -199,12 +199,12 @@ class ClaimedStore(MemoryStore):
 
 
 async def test_an_entry_is_saved_before_the_store_closes() -> None:
-    store, lookup = ClaimedStore(), StoreLookup()
+    store, lookup = ClaimedStore(), Lookup()
     policies = policy_store(store, Clock())
-    policies._claims[KEY] = lookup
+    policies.claims._claimed[KEY] = lookup
     saving = policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY), lookup)
     saved = deferred_from_coro(saving)
-    await policies.close()
+    await policies.claims.close()
     assert store.calls == ["put None", "release", "close"]
     await maybe_deferred_to_future(saved)
 
@@ -212,11 +212,14 @@ async def test_an_entry_is_saved_before_the_store_closes() -> None:
 async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     store = ClaimedStore()
     policies = policy_store(store)
-    saving = policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY), StoreLookup())
-    await policies.close()
+    entry = origin_after(RULES).to_entry(BODY)
+    saving, later = (policies.save(Origin(KEY), entry, Lookup()) for _ in range(2))
+    saving.send(None)
+    await policies.claims.close()
     assert store.calls == ["close"]
     with pytest.raises(StopIteration):  # a later save puts nothing
-        saving.send(None)
+        later.send(None)
+    saving.close()
     assert store.calls == ["close"]
 
 
@@ -240,15 +243,13 @@ async def test_unreachable_days_have_no_clock_step(steps: list[float], failed_af
         if number == failed_after:
             failed_at = clock.now
             origin = origin_after((DOWN[0], clock.steady()))
-            await policies.save(
-                origin, policies.entry(origin, DOWN[0], StoreLookup()), StoreLookup()
-            )
+            await policies.save(origin, policies.entry(origin, DOWN[0], Lookup()), Lookup())
         clock.now += 20
         clock.set_forward += steps[number] if number < len(steps) else 0
     clock.now += 2 * DAY  # so that the next attempt is due, and no entry is from the future
     restored = Origin(KEY)
     restored.start_fetch(clock.steady())
-    await policies.load(restored, StoreLookup())
+    await policies.load(restored, Lookup())
     assert restored.unreachable_since is not None
     assert restored.unreachable_since >= failed_at
 
@@ -267,7 +268,7 @@ async def test_a_refused_result_is_replaced_by_the_store(event: FetchResult, cla
     await store.put(KEY, later, 7)
     origin.start_fetch(NOW)
     origin.apply(event, NOW)
-    lookup = StoreLookup(fence=6 if claimed else 0)
+    lookup = Lookup(fence=6 if claimed else 0)
     await policies.save(origin, policies.entry(origin, event, lookup), lookup)
     assert await store.get(KEY) == later
     if not claimed:
@@ -275,7 +276,7 @@ async def test_a_refused_result_is_replaced_by_the_store(event: FetchResult, cla
         return
     assert origin.next_action(NOW) in (Action.REFRESH, Action.FETCH)
     origin.start_fetch(NOW)
-    found = StoreLookup()
+    found = Lookup()
     await policies.load(origin, found)
     assert found.entry is not None
     origin.apply_entry(found.entry)

@@ -24,7 +24,7 @@ from scrapy.http import Response
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports import background_file, event_log
+from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import OriginReport, Report
@@ -310,7 +310,7 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(background_file, "_write", fail)
+    monkeypatch.setattr(files, "_write", fail)
     monkeypatch.setattr("os.fsync", fail)
     site = web.site(ROBOTS)
     outcome = await crawl(site.urls("/a", "/b"), reporting(tmp_path))

@@ -17,7 +17,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.frontier import fetch_limit
+from scrapy_rep.fetch import fetch_limit
 from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.records import Report
 from testing.counters import left_over

@@ -306,7 +306,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     other: ThreadedStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.crawl.policy_store.WAIT_MARGIN", 0.1)
+    monkeypatch.setattr("scrapy_rep.stores.claims.WAIT_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
     outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 2, "REP_MAX_CRAWL_DELAY": 0.1})

@@ -162,7 +162,7 @@ class FakePolicies:
     def recent_fetches(self) -> int:
         return self.recent
 
-    def delay(self, address: Address) -> float:
+    def delay(self, key: str | None) -> float:
         return 0
 
 

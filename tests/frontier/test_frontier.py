@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.fetch_limit import OLD, FetchLimit, Permit
-from scrapy_rep.frontier.frontier import LOOK_AHEAD, MAX_DROPS, PAGES_IN_BETWEEN, Place
+from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
-from .doubles import FakeClock, FakeCrawl, FakeEngine, begin, settle
+from .doubles import FakeCrawl, begin, settle
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -110,14 +108,15 @@ def test_one_request_is_dropped_for_many_pages() -> None:
     assert dropped == [PAGES_IN_BETWEEN, 2 * PAGES_IN_BETWEEN + 1]
 
 
-def test_one_request_is_dropped_at_once_while_pages_are_in_progress() -> None:
+def test_one_request_is_dropped_at_once_while_no_page_may_start() -> None:
     crawl = crawl_of(A, number=1)
-    page = crawl.take()
+    crawl.take()
     crawl.set(B, Place.DROPS)
-    crawl.push(*pages(B, 2 * MAX_DROPS))
-    assert len(crawl.pop_all()) == 1
-    crawl.end(page)
-    assert len(crawl.pop_all()) == MAX_DROPS - 1
+    crawl.push(*pages(B, 3))
+    dropped = crawl.take()
+    assert crawl.pop_all() == []
+    crawl.end(dropped)
+    assert crawl.pop_all() == [f"{B}/1"]
 
 
 # Fetches
@@ -373,30 +372,3 @@ async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     await settle()
     assert [each.result for each in before + after] == [False] * 3
     assert crawl.left_over() == {}
-
-
-# How many robots.txt files are fetched at once
-
-
-async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
-    clock, engine, permits, ended = FakeClock(), FakeEngine(), list[Permit](), list[Permit]()
-    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
-
-    def expire(permit: Permit) -> None:
-        ended.append(permit)
-        limit.release(permit)
-
-    for _ in range(3):
-        permit = await limit.acquire()
-        permit.expire = partial(expire, permit)
-        permits.append(permit)
-    assert not limit.can_begin(), "none is old"
-    waiting = begin(limit.acquire())
-    await settle()
-    waiting.addErrback(lambda _: None)
-    waiting.cancel()
-    await settle()  # it leaves nothing
-    assert ended == []
-    clock.advance(OLD)
-    assert limit.can_begin()
-    assert ended == permits[:1]

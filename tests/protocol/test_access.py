@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.access import (
+    AccessPolicy,
     AccessResult,
-    StatusPolicy,
     access_result,
     retry_after,
     retry_interval,
 )
 
 NOW = 784_111_777.0
-RFC = StatusPolicy()
+RFC = AccessPolicy()
 
 RULES = [200, 201, 202, 203, 204, 205, 207, 226, 299]
 REDIRECT = [301, 302, 303, 307, 308]
@@ -59,15 +59,15 @@ def test_a_304_counts_only_after_a_conditional_request() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (StatusPolicy(disallow_statuses={401, 403}),
+        (AccessPolicy(disallow_statuses={401, 403}),
          {"disallowed": [401, 403], "unavailable": [404], "unreachable": [407, 503]}),
-        (StatusPolicy(disallow_statuses={403, 429}), {"disallowed": [403, 429]}),
-        (StatusPolicy(server_errors_are_unavailable=True),
+        (AccessPolicy(disallow_statuses={403, 429}), {"disallowed": [403, 429]}),
+        (AccessPolicy(server_errors_are_unavailable=True),
          {"unavailable": [404, 499, 500, 599], "unreachable": [429, 600]}),
     ],
     ids=["REP_DISALLOW_STATUSES", "one that would be unreachable", "REP_5XX_AS_404_HOSTS"],
 )  # fmt: skip
-def test_settings_choose(policy: StatusPolicy, expected: dict[str, list[int]]) -> None:
+def test_settings_choose(policy: AccessPolicy, expected: dict[str, list[int]]) -> None:
     for result, statuses in expected.items():
         assert {access_result(status, policy) for status in statuses} == {AccessResult(result)}
 

@@ -13,7 +13,6 @@ from scrapy_rep.protocol.access import MAX_RETRY_AFTER, retry_after
 from scrapy_rep.protocol.freshness import (
     DEFAULT_LIFETIME,
     ERROR_LIFETIME,
-    CacheHeaders,
     expires_at,
     http_date,
     utc,
@@ -41,7 +40,8 @@ def seconds(
     shared: bool = False,
 ) -> float:
     """Return how long a response with these headers is fresh."""
-    headers = CacheHeaders(cache_control, age, date, expires)
+    given = {"cache-control": cache_control, "age": age, "date": date, "expires": expires}
+    headers = {name: value for name, value in given.items() if value is not None}
     return expires_at(headers, NOW, least=LEAST, most=MOST, default=default, shared=shared) - NOW
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep import Reason, RobotsTxt, Verdict, lint
-from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.protocol.access import AccessResult, other_page
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.protocol.robotstxt import other_page
 
 NOT, CHALLENGE = AccessResult.NOT_ROBOTS_TXT, AccessResult.CHALLENGE
 RULES = b"User-agent: *\nDisallow: /private\n"

@@ -20,9 +20,9 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.fetch.downloader import Exchange
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from scrapy_rep.reports import background_file
+from scrapy_rep.reports import files
 from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_records, read, warcinfo
-from scrapy_rep.reports.background_file import BackgroundFile
+from scrapy_rep.reports.files import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
 
@@ -131,9 +131,9 @@ async def test_a_disk_that_hangs_loses_records_and_does_not_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
-    monkeypatch.setattr(background_file, "_write", lambda _, data: release.wait(60) and len(data))
-    monkeypatch.setattr(background_file, "QUEUE_LIMIT", 10)
-    monkeypatch.setattr(background_file, "CLOSE_TIMEOUT", 0.1)
+    monkeypatch.setattr(files, "_write", lambda _, data: release.wait(60) and len(data))
+    monkeypatch.setattr(files, "QUEUE_LIMIT", 10)
+    monkeypatch.setattr(files, "CLOSE_TIMEOUT", 0.1)
     file = BackgroundFile(tmp_path / "a.warc.gz")
     try:
         for _ in range(3):

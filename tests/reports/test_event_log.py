@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from scrapy import Spider
 
-from scrapy_rep.crawl import recording
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.reports.event_log import paths_of
+from scrapy_rep.reports.recording import setting_errors
 
 NOW = 1_700_000_000.5
 
@@ -18,9 +19,9 @@ NOW = 1_700_000_000.5
 def files_of(*templates: str) -> list[Path]:
     """The reports of a run, and its event log."""
     spider = Spider("sample", region="eu/north", number=7)
-    arguments = templates, spider, "run", NOW
-    found = recording._opened("REP_REPORT", templates[0], "event_log.paths_of", *arguments)
-    return [*found[0], found[1]]
+    with setting_errors("REP_REPORT", templates[0]):
+        targets, log = paths_of(templates, spider, "run", NOW)
+    return [*targets, log]
 
 
 def test_the_parameters_of_a_path(tmp_path: Path) -> None:

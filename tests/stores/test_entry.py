@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.stores.entry import (
     BODY_LIMIT,
     CONTENT_LIMIT,
@@ -167,8 +166,7 @@ def is_valid(entry: Entry) -> bool:
     urls = (entry.url or "", info.url)
     origin = Origin("https://a.example")
     origin.start_fetch(NOW)
-    copy = None if entry.body is None else RobotsTxt.parse(entry.body, url=info.url)
-    if origin.restore(entry, copy, NOW):
+    if origin.restore(entry, NOW):
         origin.apply_entry(entry)
     origin.next_action(NOW)
     origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())

@@ -9,7 +9,8 @@ import sys
 
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_rep.crawl import policy_store as claims
+from scrapy_rep.crawl import policy_store
+from scrapy_rep.stores.claims import WAIT_MARGIN
 from tests.crawl.conftest import SETTINGS, Visitor
 
 
@@ -22,7 +23,7 @@ def main(store: str, *arguments: str) -> None:
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
         seconds = float(settings.pop("CLAIM_SECONDS"))
-        claims._longest_fetch = lambda settings: seconds - claims.WAIT_MARGIN
+        policy_store._longest_fetch = lambda settings: seconds - WAIT_MARGIN
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()

@@ -1,6 +1,7 @@
-"""A file to which a crawl appends without waiting for the disk.
+"""How files are written: appended to without waiting for the disk, or replaced as a whole.
 
-One thread writes. A part that the disk does not take is lost, and the file is as it was before.
+A crawl appends to a :class:`BackgroundFile`. One thread writes. A part that the disk does not take
+is lost, and the file is as it was before.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from errno import EINVAL
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
+from secrets import token_hex
+from stat import S_IMODE, S_ISREG
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -133,3 +137,33 @@ class BackgroundFile:
             self._end += len(octets)
             self.written += records
         self._done += size
+
+
+def write_atomically(path: Path, octets: bytes) -> None:
+    """Replace a file. A reader finds the old file or the new one. Raises OSError.
+
+    The new file has the permissions of the old one, and its owner where that is possible. If the
+    path is a symbolic link, the file that it leads to is replaced.
+    """
+    path = Path(os.path.realpath(path))
+    old = None
+    with suppress(FileNotFoundError):
+        old = path.stat()
+    if old is not None and not S_ISREG(old.st_mode):
+        raise OSError(EINVAL, "it is not a regular file")
+    temporary = path.with_name(f".{token_hex(8)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            if old is not None:
+                # Only root can give a file to another user. Windows has no such function.
+                with suppress(OSError, AttributeError):
+                    os.chown(temporary, old.st_uid, old.st_gid)
+                temporary.chmod(S_IMODE(old.st_mode))
+            file.write(octets)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise

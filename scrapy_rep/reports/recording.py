@@ -1,25 +1,24 @@
-"""Opens what keeps the events of a crawl: its report (REP_REPORT), and its archive (REP_ARCHIVE).
-
-Both are in :mod:`scrapy_rep.reports`, which no other crawl imports.
-"""
+"""Opens what keeps the events of a crawl: its report (REP_REPORT), its archive (REP_ARCHIVE)."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.utils.misc import load_object
 
 from ..exceptions import SettingError
 from ..frontier.clock import Clock
 from ..settings import Settings
 
 if TYPE_CHECKING:
-    from ..reports.archive import Archive
-    from ..reports.event_log import CrawlLog
+    from .archive import Archive
+    from .event_log import CrawlLog
 
 
 def open_recordings(
@@ -31,25 +30,32 @@ def open_recordings(
 
     Raises :class:`SettingError` for a path that cannot be written, and if a library is missing.
     """
+    assert crawler.stats is not None
     log = archive = None
     if settings.archive is not None:
         spider = crawler.spider or crawler.spidercls
-        path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
-        values = path, spider.name, settings, crawler.stats, clock
-        archive = _opened("REP_ARCHIVE", settings.archive, "archive.Archive", *values)
+        with setting_errors("REP_ARCHIVE", settings.archive):
+            from .archive import Archive
+
+            path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
+            archive = Archive(path, spider.name, settings, crawler.stats, clock)
         crawler.signals.connect(archive.start, signal=signals.spider_opened)
         if not settings.report:
             crawler.signals.connect(archive.close, signal=signals.spider_closed)
     if settings.report:
-        value, arguments = ", ".join(settings.report), (crawler, settings, clock, archive)
-        log = _opened("REP_REPORT", value, "event_log.CrawlReport", *arguments)
+        with setting_errors("REP_REPORT", ", ".join(settings.report)):
+            from .event_log import CrawlReport
+
+            log = CrawlReport(crawler, settings, clock, archive)
     return log, archive
 
 
-def _opened(setting: str, value: str, name: str, *arguments: object) -> Any:
-    """Return an object of a class in reports/. Raises :class:`SettingError`."""
+@contextmanager
+def setting_errors(setting: str, value: str) -> Iterator[None]:
+    """Raise :class:`SettingError` for a path that cannot be written and for a missing library."""
     try:
-        return load_object(f"scrapy_rep.reports.{name}")(*arguments)
+        yield
+        return
     except SettingError:
         raise
     except ModuleNotFoundError as error:
@@ -65,36 +71,25 @@ def _opened(setting: str, value: str, name: str, *arguments: object) -> Any:
 def user_agent_text(settings: Settings) -> str:
     """Return the user agent that selects the rules: a header, or the tokens of a setting."""
     agent = settings.user_agent(None)
-    if isinstance(agent, bytes):
-        return agent.decode("latin-1")
-    return agent if isinstance(agent, str) else ", ".join(agent)
+    text = agent.decode("latin-1") if isinstance(agent, bytes) else agent
+    return text if isinstance(text, str) else ", ".join(text)
 
 
 def path_from(setting: str, template: str, spider: object, now: float) -> str:
     """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
 
-    ``%(pid)s`` is the number of the process. Raises :class:`SettingError`.
+    ``%(pid)s`` is the number of the process. Any other parameter is an attribute of the spider.
+    Raises :class:`SettingError`.
     """
-    name = str(getattr(spider, "name", None) or "spider")
-    time = f"{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
+    names = re.findall(r"%\((.*?)\)", template)
+    values = {name: getattr(spider, name) for name in names if hasattr(spider, name)}
+    values["name"] = str(getattr(spider, "name", None) or "spider")
+    values["time"] = f"{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
+    values["pid"] = str(os.getpid())
     try:
-        return template % _Parameters(spider, name=name, time=time, pid=str(os.getpid()))
+        return template % values
     except KeyError as error:
         problem = f"the spider has no attribute {error}"
     except (TypeError, ValueError) as error:
         problem = f"it is not a template such as '%(name)s.json': {error}"
     raise SettingError(f"{setting} is {template!r}: {problem}")
-
-
-class _Parameters(dict[str, str]):
-    """The values for ``%(name)s`` in a path. Any other name is an attribute of the spider."""
-
-    def __init__(self, spider: object, **values: str) -> None:
-        super().__init__(values)
-        self._spider = spider
-
-    def __missing__(self, name: str) -> Any:
-        try:
-            return getattr(self._spider, name)
-        except AttributeError:
-            raise KeyError(name) from None

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from scrapy_rep.atomic_write import write_atomically
+from scrapy_rep.reports.files import write_atomically
 
 
 def test_a_failed_write_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

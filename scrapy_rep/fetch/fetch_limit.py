@@ -1,0 +1,147 @@
+"""How many robots.txt files are fetched at once, and for how long.
+
+If one more fetch has to begin than REP_CONCURRENT_ROBOTSTXT_REQUESTS allows, the oldest one is
+ended, as if it had timed out, after :data:`OLD` seconds at the earliest. So a host that never
+answers cannot delay others, however many names it has, and the number of connections is bounded.
+
+A download handler with a pool of connections of its own may have no more of them than
+CONCURRENT_REQUESTS. Fetches then get half of them, and none is ended early: the handler might keep
+its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from scrapy.utils.asyncio import CallLaterResult
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+from ..frontier.clock import Clock, fire
+from ..frontier.engine import Engine
+
+T = TypeVar("T")
+
+OLD = 8.0
+"""Seconds after which the oldest fetch may be ended. Few files arrive later."""
+
+
+class Permit:
+    """The permit of one download."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.granted: Deferred[None] = Deferred()
+        self.began = 0.0
+        self._download: Deferred[Any] | None = None
+        self._has_expired = False
+
+    async def run(
+        self,
+        download: Coroutine[Any, Any, T],
+        seconds: float,
+        max_wait: float,
+        is_waiting: Callable[[], bool],
+    ) -> T:
+        """Return the result of a download. Raises TimeoutError if it takes too long, or expires.
+
+        This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a
+        fifth more. The time during which ``is_waiting`` is true does not count, up to ``max_wait``
+        seconds.
+        """
+        timer: CallLaterResult
+        period = max(seconds / 10, 0.01)
+        left, wait_left = seconds + period, max_wait
+
+        def check() -> None:
+            nonlocal left, wait_left, timer
+            if is_waiting() and wait_left > 0:
+                wait_left -= period
+            else:
+                left -= period
+            if left < 0:
+                self.expire()
+            else:
+                timer = self._clock.call_later(period, check)
+
+        self._download = deferred_from_coro(download)
+        timer = self._clock.call_later(period, check)
+        try:
+            return await maybe_deferred_to_future(self._download)
+        except (asyncio.CancelledError, CancelledError):
+            if self._has_expired:
+                raise TimeoutError from None
+            raise
+        finally:
+            timer.cancel()
+            self._download = None
+
+    def expire(self) -> None:
+        """End the download, as if it had timed out, unless it ends already."""
+        if self._download is not None and not self._has_expired:
+            self._has_expired = True
+            self._download.cancel()
+
+
+class FetchLimit:
+    """The permits of one crawl.
+
+    ``connections`` is how many connections the download handler has; None if it has no limit. The
+    engine is woken when one more fetch can begin.
+    """
+
+    def __init__(self, limit: int, clock: Clock, engine: Engine, connections: int | None) -> None:
+        self._most = limit if connections is None else min(limit, max(connections // 2, 1))
+        self._has_pool = connections is not None
+        self._clock = clock
+        self._engine = engine
+        self._in_progress: dict[Permit, None] = {}
+        """The permits that were granted, the oldest first."""
+        self._waiting: deque[Permit] = deque()
+
+    def can_begin(self) -> bool:
+        """Whether a fetch may begin now. If not, ends the oldest fetch if it is old enough."""
+        self._end_oldest()
+        return self._is_free() and not self._waiting
+
+    def _is_free(self) -> bool:
+        return len(self._in_progress) < self._most
+
+    @asynccontextmanager
+    async def permit(self) -> AsyncIterator[Permit]:
+        """Wait for a permit, and give it back at the end."""
+        permit = Permit(self._clock)
+        self._waiting.append(permit)
+        self.update()
+        try:
+            await maybe_deferred_to_future(permit.granted)
+            yield permit
+        finally:
+            if permit in self._waiting:
+                self._waiting.remove(permit)
+            self._in_progress.pop(permit, None)
+            self.update()
+
+    def update(self) -> None:
+        """Begin the fetches that may begin now. Call this from time to time: fetches grow old."""
+        while self._waiting and self._is_free():
+            permit = self._waiting.popleft()
+            permit.began = self._clock.monotonic()
+            self._in_progress[permit] = None
+            fire(permit.granted, None)
+        if self._waiting:
+            self._end_oldest()
+        elif self._is_free():
+            self._engine.wake()
+
+    def _end_oldest(self) -> None:
+        """End the oldest fetch, if it is old and none less would do."""
+        if self._is_free() or self._has_pool:
+            return
+        oldest = next(iter(self._in_progress))
+        if oldest.began <= self._clock.monotonic() - OLD:
+            oldest.expire()
