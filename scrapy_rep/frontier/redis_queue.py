@@ -182,7 +182,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
         leases = [(host, lease + self.frontier.delay(host), 0)]
         refused, _ = json.loads(self.call("renew", json.dumps(leases)))
-        return refused[0][1] / 1000 if refused else 0
+        return float(refused.get(host, 0))
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
@@ -197,12 +197,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
+        seconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
         self._add(*names)
         if not names:
             self._poll.cancel()
-            seconds = min(milliseconds / 1000, POLL)
-            self._poll = self.frontier.clock.call_later(seconds, self.frontier.engine.wake)
+            wake = self.frontier.engine.wake
+            self._poll = self.frontier.clock.call_later(min(seconds, POLL), wake)
         return bool(names)
 
     def _add(self, *names: str) -> None:
@@ -217,16 +217,15 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
         self._renewal = self.frontier.clock.call_later(LEASE / 3, self._renew)
-        is_full = len(self.leased) >= MAX_LEASED
-        unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
+        unused = {Place.READY, Place.DROPS} if len(self.leased) >= MAX_LEASED else {Place.READY}
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues.values()):
                 self.return_host(host)
         delay = self.frontier.delay
         leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
         found = self._try_call("renew", json.dumps(leases))
-        refused, names = json.loads(found or "[[], []]")
-        for host, _ in refused:
+        refused, names = json.loads(found or "[{}, []]")
+        for host in refused:
             self.forget(host)
         self._add(*names)
 
