@@ -45,10 +45,6 @@ POLL = 0.5
 """Seconds between two looks for a host, at most, while this worker has nothing to do. Another one
 may have added a request, or returned a host."""
 
-MAX_ROUNDS = 12
-"""How often one :meth:`RedisQueue.pop` leases hosts until one is ready. Others wait for a
-robots.txt, or their requests will be dropped."""
-
 MAX_LEASED = 10_000
 """How many hosts one worker has at most. To renew so many leases takes Redis some 10 ms."""
 
@@ -148,14 +144,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def pop(self, timeout: float = 0) -> Request | None:  # noqa: ARG002
         """Remove a request that may start, and return it; None if there is none at this time."""
-        for _ in range(MAX_ROUNDS):
-            has_leased = self._lease()
-            queue = self.frontier.next_queue(self)
-            request = queue.pop() if queue is not None else None
-            if request is not None or not (queue or has_leased):
-                return request
-        self.frontier.engine.wake()
-        return None
+        has_leased = self._lease()
+        queue = self.frontier.next_queue(self)
+        request = queue.pop() if queue is not None else None
+        if request is None and (queue or has_leased):
+            self.frontier.engine.wake()  # the next host may be ready
+        return request
 
     def __len__(self) -> int:
         return int(self.server.hget(self._keys["counts"], "size") or 0)
