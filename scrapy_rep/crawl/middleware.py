@@ -60,6 +60,9 @@ MAX_KEPT = 10_000
 MAX_RETRY_AFTER_LENGTH = 100
 """Bytes of a Retry-After header that are read. A date has 29."""
 
+access_refused = object()
+"""The signal ``response_downloaded`` for the statuses 401 and 402 alone, which costs pages less."""
+
 
 class RobotsTxtMiddleware(FrontierOwner):
     """Obeys robots.txt for every request of a crawl.
@@ -118,8 +121,11 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def tdm_rule(self, response: Response) -> TdmRule | None:
         """Return the rule of a TDM file for a response; None if there is none (REP_TDMREP)."""
-        tdm_files = self.policies.tdm_files
-        return None if tdm_files is None else tdm_files.rule(response)
+        if self.policies.tdm_files is None:
+            return None
+        origin = self.policies.known_origin(response)
+        tdm = None if origin is None else origin.tdm
+        return None if tdm is None or tdm.content is None else tdm.content.rule(response.url)
 
     def usage_file(self, response: Response) -> RobotsTxt | None:
         """Return the robots.txt that states a usage for a response; None if none is known to."""
@@ -421,6 +427,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         PyDispatcher calls a receiver sooner that takes all arguments.
         """
         entry, status = self._in_progress.get(request), response.status
+        if status in (401, 402):
+            sent = {"response": response, "request": request}
+            self._crawler.signals.send_catch_log(access_refused, **sent)
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
         if status < 400:

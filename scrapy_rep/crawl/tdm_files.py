@@ -18,7 +18,7 @@ from ..logs import get_logger
 from ..origin import OriginFile, Tdm
 from ..protocol.access import FetchResult, Rules, Unavailable, Unreachable, retry_interval
 from ..protocol.paths import origin_of
-from ..protocol.tdmrep import TDM_FILE, TdmRep, TdmRule
+from ..protocol.tdmrep import TDM_FILE, TdmRep
 from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 if TYPE_CHECKING:
@@ -70,12 +70,6 @@ class TdmFiles:
         if origin is not None:
             policies.origin_for[request] = origin
         return True
-
-    def rule(self, response: Response) -> TdmRule | None:
-        """Return the rule for the URL of a response, if its file is known and has one."""
-        origin = self._policies.known_origin(response)
-        tdm = None if origin is None else origin.tdm
-        return None if tdm is None or tdm.content is None else tdm.content.rule(response.url)
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress."""

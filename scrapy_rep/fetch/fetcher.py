@@ -197,7 +197,7 @@ class Fetcher:
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(page, url):
-                self._count(file, "disallowed")
+                self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
             request = self._request(file, page, url, record)
             try:
@@ -367,6 +367,15 @@ class Fetcher:
 def retry_pause(retry: int) -> float:
     """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
     return float(min(2**retry, 60))
+
+
+def longest_fetch(settings: Settings) -> float:
+    """Return the seconds that a fetch takes if each attempt times out.
+
+    It takes longer if it waits for the host of a redirect, which has a delay.
+    """
+    pauses = map(retry_pause, range(settings.retry_times))
+    return settings.timeout * (settings.retry_times + 1) + sum(pauses)
 
 
 def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
