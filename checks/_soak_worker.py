@@ -25,7 +25,7 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.python.failure import Failure
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore
@@ -70,7 +70,7 @@ class SoakWorker(Spider):
         self.reporting.start(REPORT_INTERVAL, now=False)
         for number, url in self.asked:
             while self.unfinished >= WINDOW:
-                await sleep(0.05)
+                await Clock().sleep(0.05)
             self.unfinished += 1
             yield Request(
                 url,

@@ -64,6 +64,3 @@ def fire(deferred: Deferred[T], result: T) -> None:
     """Give a Deferred its result, unless it was cancelled or has one."""
     if not deferred.called:
         deferred.callback(result)
-
-
-sleep = Clock().sleep

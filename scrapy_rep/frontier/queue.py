@@ -31,10 +31,6 @@ MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often
 have no more than 1,024."""
 
-MAX_MOVED = 100
-"""How many requests that an earlier crawl stored by slot, or without slots, are moved to the queues
-of their origins at each :meth:`OriginPriorityQueue.pop`."""
-
 
 class OriginQueue(Queue):
     """The requests of one address. A single one in memory needs no queue of Scrapy's."""
@@ -145,24 +141,23 @@ class OriginPriorityQueue(Queues):
 
     def pop(self) -> Request | None:
         """Remove a request that may start, and return it; None if there is none at this time."""
-        for _ in range(MAX_MOVED):
-            queue = self.frontier.next_queue(self)
-            if queue is None:
-                return None
-            size = queue.size
-            request = queue.pop()
-            self._size += queue.size - size
-            if request is not None:
-                # An earlier crawl may have stored it by its slot, or without slots.
-                address = self.frontier.policies.address(request) if self.key else queue.address
-                if address == queue.address:
-                    self.frontier.start(queue, request)
-                    return request
-                self.push_to(address, request)
-            ranked = self.ranked[queue.place]
-            ranked.remove(queue)
-            ranked.add(queue)  # the next turn is that of another queue
-            self.frontier.update(queue)
+        queue = self.frontier.next_queue(self)
+        if queue is None:
+            return None
+        size = queue.size
+        request = queue.pop()
+        self._size += queue.size - size
+        if request is not None:
+            # An earlier crawl may have stored it by its slot, or without slots.
+            address = self.frontier.policies.address(request) if self.key else queue.address
+            if address == queue.address:
+                self.frontier.start(queue, request)
+                return request
+            self.push_to(address, request)
+        ranked = self.ranked[queue.place]
+        ranked.remove(queue)
+        ranked.add(queue)  # the next turn is that of another queue
+        self.frontier.update(queue)
         self.frontier.engine.wake()
         return None
 
@@ -189,8 +184,6 @@ class OriginPriorityQueue(Queues):
         if queue.name:
             with suppress(OSError):
                 Path(self.key, _directory(queue.name)).rmdir()
-
-    # Files.
 
     def open(self, queue: OriginQueue) -> ScrapyPriorityQueue:
         """Return Scrapy's queue of an address. Close the files that were not used lately."""

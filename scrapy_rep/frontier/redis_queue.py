@@ -35,19 +35,12 @@ from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
+from .engine import WATCH_INTERVAL
 from .frontier import Address, Place, Queue, Queues, find_frontier
 from .hosts import Host
 from .reservation import LEASE, Reservations
 
 logger = get_logger(__name__)
-
-POLL = 0.5
-"""Seconds between two looks for a host, at most, while this worker has nothing to do. Another one
-may have added a request, or returned a host."""
-
-MAX_ROUNDS = 12
-"""How often one :meth:`RedisQueue.pop` leases hosts until one is ready. Others wait for a
-robots.txt, or their requests will be dropped."""
 
 MAX_LEASED = 10_000
 """How many hosts one worker has at most. To renew so many leases takes Redis some 10 ms."""
@@ -125,13 +118,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         Queues.__init__(self, frontier)
         self._worker = uuid4().hex
         self.leased: dict[str, dict[str, LeasedQueue]] = {}
-        """The queues of each leased host, by name. A host without one has its last request in
-        progress."""
+        """The queues of each leased host, by name; none if its last request is in progress."""
         names = ("hosts", "new", "leases", "queues", "counts")
         self._keys = {name: f"{{{self.key}}}:{name}" for name in names}
         self._prefix = f"{{{self.key}}}:queue:"
         self._script = server.register_script(_SCRIPT)
-        self._poll = frontier.clock.call_later(POLL, frontier.engine.wake)
+        self._poll = frontier.clock.call_later(0, frontier.engine.wake)
         self._renewal = frontier.clock.call_later(LEASE / 3, self._renew)
         frontier.reservations = Leases(self, frontier)
         spider.crawler.signals.connect(self.close, signal=signals.spider_closed)
@@ -148,14 +140,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def pop(self, timeout: float = 0) -> Request | None:  # noqa: ARG002
         """Remove a request that may start, and return it; None if there is none at this time."""
-        for _ in range(MAX_ROUNDS):
-            has_leased = self._lease()
-            queue = self.frontier.next_queue(self)
-            request = queue.pop() if queue is not None else None
-            if request is not None or not (queue or has_leased):
-                return request
-        self.frontier.engine.wake()
-        return None
+        has_leased = self._lease()
+        queue = self.frontier.next_queue(self)
+        request = queue.pop() if queue is not None else None
+        if request is None and (queue or has_leased):
+            self.frontier.engine.wake()  # the next host may be ready
+        return request
 
     def __len__(self) -> int:
         return int(self.server.hget(self._keys["counts"], "size") or 0)
@@ -188,8 +178,6 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Return such a host. It cannot be leased for ``delay`` seconds."""
         self.call("release", host, delay)
 
-    # Leases.
-
     def _lease(self) -> bool:
         """Lease as many hosts as this worker could use now. Return whether there was one."""
         missing = self.frontier.missing(self)
@@ -199,10 +187,10 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
         seconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
         self._add(*names)
-        if not names:
+        if not names:  # another worker may add a request, or return a host
             self._poll.cancel()
             wake = self.frontier.engine.wake
-            self._poll = self.frontier.clock.call_later(min(seconds, POLL), wake)
+            self._poll = self.frontier.clock.call_later(min(seconds, WATCH_INTERVAL), wake)
         return bool(names)
 
     def _add(self, *names: str) -> None:

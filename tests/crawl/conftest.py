@@ -30,7 +30,7 @@ from twisted.internet.defer import DeferredList
 from twisted.python.failure import Failure
 
 from scrapy_rep import Addon, Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock as MachineClock
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site
 
@@ -164,8 +164,8 @@ class Closer(Visitor):
         async for request in super().start():
             yield request
         while not all(site.received for site in self.awaited):
-            await sleep(0.02)
-        await sleep(0.3)
+            await MachineClock().sleep(0.02)
+        await MachineClock().sleep(0.3)
         self.stop()
 
 
@@ -199,7 +199,7 @@ class Traveller(Visitor):
         async for request in super().start():
             yield request
         while not self.is_over:
-            await sleep(0.02)
+            await MachineClock().sleep(0.02)
 
     async def fetches(self, url: str) -> bool:
         """Ask for a page; whether robots.txt lets it."""
@@ -346,7 +346,7 @@ async def until(condition: Callable[[], object]) -> None:
     for _ in range(3000):
         if condition():
             return
-        await sleep(0.01)
+        await MachineClock().sleep(0.01)
     raise AssertionError("it does not happen")
 
 

@@ -17,7 +17,7 @@ from scrapy.settings import default_settings
 from scrapy_rep import Reason
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Origin
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
 from testing.web import Page, Web, redirect, text
@@ -213,7 +213,7 @@ async def test_a_fetch_is_cancelled_once(
             return
         for seconds in (60, 1.2):  # it cleans up after it was cancelled
             try:
-                await sleep(seconds)
+                await Clock().sleep(seconds)
             except BaseException as error:
                 cancelled.append(error)
 

@@ -19,7 +19,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 
 from scrapy_rep import Reason
-from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
@@ -251,7 +251,7 @@ class Hanging:
 
     async def process_request(self, request: Request) -> None:
         if request.meta.get("is_robotstxt_request"):
-            await sleep(3600)
+            await Clock().sleep(3600)
 
 
 async def test_rep_timeout_includes_time_in_downloader_middlewares(web: Web, crawl: Crawl) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock as MachineClock
 from testing.faults import RULES, answer_when
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
@@ -217,7 +217,7 @@ async def test_a_change_of_the_clock_does_not_change_a_lifetime(
         clock.step = steps[1]
         assert await spider.fetches(other.url("/public"))
         assert await spider.fetches(site.url("/public"))
-        await sleep(0.6)  # within a day the crawl looks at the clock
+        await MachineClock().sleep(0.6)  # within a day the crawl looks at the clock
         clock.ahead += 1.01 * DAY
         assert await spider.fetches(site.url("/public"))
         assert await spider.fetches(other.url("/public"))

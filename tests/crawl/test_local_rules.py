@@ -18,7 +18,7 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from testing.faults import answer_when
 from testing.web import Page, Received, Site, Web, redirect, text
 
@@ -183,7 +183,7 @@ async def test_an_exception_waits_for_no_next_attempt(web: Web, crawl: Crawl, wr
             async for request in super().start():
                 yield request
                 while site.robots_fetches < 2:
-                    await sleep(0.05)
+                    await Clock().sleep(0.05)
 
     second = answer_when(lambda: site.page_paths, text("User-agent: *\nDisallow:\n"))
 
@@ -354,10 +354,10 @@ class Changer(Visitor):
     async def change(self) -> None:
         assert self.crawler.stats is not None
         while len(self.site.page_paths) < self.pages:
-            await sleep(0.02)
+            await Clock().sleep(0.02)
         self.path.write_text(self.new, "utf-8")
         while not self.crawler.stats.get_value("robotstxt/local_rules_reloads"):
-            await sleep(0.02)
+            await Clock().sleep(0.02)
         self.received = len(self.site.page_paths)
 
     async def start(self) -> AsyncIterator[Any]:

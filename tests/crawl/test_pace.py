@@ -16,7 +16,7 @@ from scrapy.resolver import dnscache
 from scrapy_rep import Reason
 from scrapy_rep.crawl import file_table
 from scrapy_rep.frontier import frontier as frontier_module
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock as MachineClock
 from testing.faults import raw
 from testing.web import Page, Web, between, gaps, redirect
 
@@ -149,7 +149,7 @@ class Browser:
         if request.meta.get("is_robotstxt_request"):
             return None
         began = monotonic()
-        await sleep(0.2)
+        await MachineClock().sleep(0.2)
         self.visits.append((began, monotonic()))
         if request.url.endswith("/fails"):
             raise OSError("the browser crashed")

@@ -10,7 +10,7 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.crawl.policy_store import PolicyStore
-from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol.access import (
     AccessResult,
@@ -126,7 +126,7 @@ class VirtualClock(Clock):
 
     async def sleep(self, seconds: float, _: Any = None) -> None:
         self.now += seconds
-        await sleep(0)
+        await Clock().sleep(0)
 
 
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
@@ -186,12 +186,12 @@ class ClaimedStore(MemoryStore):
         return Claim(False, None, 7)
 
     async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        await sleep(0.1)
+        await Clock().sleep(0.1)
         self.calls.append(f"put {fence}")
         return fence != 6
 
     async def release(self, origin: str) -> None:
-        await sleep(0.1)
+        await Clock().sleep(0.1)
         self.calls.append("release")
 
     async def close(self) -> None:

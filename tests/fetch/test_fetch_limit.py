@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.fetch.downloader import in_words
 from scrapy_rep.fetch.fetch_limit import OLD, FetchLimit, Permit
-from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.clock import Clock
 from tests.frontier.doubles import FakeClock, FakeEngine, settle
 
 LONG = 3600
@@ -27,7 +27,7 @@ def run(
 
 async def test_the_result_and_the_error_are_those_of_the_download() -> None:
     async def give(value: int) -> int:
-        await sleep(0)
+        await Clock().sleep(0)
         return 10 // value
 
     permit = Permit(Clock())
@@ -43,7 +43,7 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
 
     async def download() -> None:
         try:
-            await sleep(LONG)
+            await Clock().sleep(LONG)
         finally:
             ends.append("ended")
 
@@ -54,7 +54,7 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
         await run(download(), 0.05 if by_itself else LONG, permit)
     assert in_words(raised.value) == "it took longer than REP_TIMEOUT"
     assert ends == ["ended"]
-    await sleep(0.01)  # the caller is not cancelled
+    await Clock().sleep(0.01)  # the caller is not cancelled
     task = asyncio.current_task() if is_asyncio_available() else None
     if task is not None and hasattr(task, "cancelling"):
         assert not task.cancelling()
@@ -62,8 +62,8 @@ async def test_an_expired_download_ends_and_its_caller_goes_on(by_itself: bool) 
 
 async def test_the_time_that_a_request_waits_for_its_host_does_not_count() -> None:
     with pytest.raises(TimeoutError):
-        await Permit(Clock()).run(sleep(LONG), 0.02, 0.05, lambda: True)
-    await Permit(Clock()).run(sleep(0.3), 0.02, LONG, lambda: True)
+        await Permit(Clock()).run(Clock().sleep(LONG), 0.02, 0.05, lambda: True)
+    await Permit(Clock()).run(Clock().sleep(0.3), 0.02, LONG, lambda: True)
 
 
 async def test_a_download_is_cancelled_with_its_caller() -> None:
@@ -71,13 +71,13 @@ async def test_a_download_is_cancelled_with_its_caller() -> None:
 
     async def download() -> None:
         try:
-            await sleep(LONG)
+            await Clock().sleep(LONG)
         except (asyncio.CancelledError, CancelledError) as cancelled:
             ends.append(type(cancelled).__name__)
             raise
 
     caller = deferred_from_coro(run(download()))
-    await sleep(0.01)
+    await Clock().sleep(0.01)
     caller.cancel()
     with pytest.raises((asyncio.CancelledError, CancelledError)):
         await maybe_deferred_to_future(caller)
@@ -91,7 +91,7 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
     async def fetch(number: int) -> None:
         async with limit.permit() as permit:
             with pytest.raises(TimeoutError):
-                await run(sleep(LONG), permit=permit)
+                await run(Clock().sleep(LONG), permit=permit)
             ended.append(number)
 
     fetches = [deferred_from_coro(fetch(number)).addErrback(lambda _: None) for number in range(4)]

@@ -17,7 +17,7 @@ from twisted.internet import task
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.clock import Clock, sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.protocol.paths import host_of, origin_of
@@ -89,7 +89,7 @@ def begin(coroutine: Coroutine[Any, Any, Any]) -> Deferred[Any]:
 async def settle() -> None:
     """Let the coroutines run as far as they can."""
     for _ in range(5):
-        await sleep(0)
+        await Clock().sleep(0)
 
 
 class FakeEngine:

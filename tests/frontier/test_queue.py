@@ -68,12 +68,15 @@ class StoredCrawl(FakeCrawl):
 
     def read(self, most: int = 1000) -> Iterator[str]:
         """Remove requests, each of which ends at once. Yield their URLs."""
-        for _ in range(most):
+        while most:
+            woken = self.engine.woken
             request = self.scheduler.next_request()
-            if request is None:
+            if request is not None:
+                most -= 1
+                self.end(request)
+                yield request.url
+            elif self.engine.woken == woken:
                 return
-            self.end(request)
-            yield request.url
 
     def close(self) -> None:
         self.scheduler.close("finished")
@@ -122,9 +125,8 @@ def test_a_crawl_continues_with_the_queue_of_scrapy_and_the_other_way_round(
 @KINDS
 @pytest.mark.parametrize("stop_after", [0, 1, 150])
 def test_a_crawl_of_scrapys_plain_queue_continues(
-    tmp_path: Path, kind: str, stop_after: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, kind: str, stop_after: int
 ) -> None:
-    monkeypatch.setattr(module, "MAX_MOVED", 10)
     urls = [f"{origin}/{number}" for number in range(100) for origin in (A, SECURE, B)]
     crawl = StoredCrawl(tmp_path, PLAIN, kind)
     for number, url in enumerate(urls):
@@ -136,8 +138,7 @@ def test_a_crawl_of_scrapys_plain_queue_continues(
     second.close()
     third = StoredCrawl(tmp_path, OURS, kind)
     assert len(third.scheduler) == 300 - len(found)
-    for _ in range(40):  # ten of them are moved at each call
-        found += third.read()
+    found += third.read()
     third.close()
     assert sorted(found) == sorted(urls)
 
@@ -200,13 +201,11 @@ def test_a_request_that_cannot_be_stored_stays_in_memory(
     tmp_path: Path, priority: int, comes_first: bool, starts: bool, ends_after: int
 ) -> None:
     crawl = StoredCrawl(tmp_path)
-    if not comes_first:
-        crawl.push(f"{A}/1")
-        crawl.push(f"{A}/2", priority=-2)
-    crawl.push(f"{A}/memory", priority=priority, unreadable=lambda: None, is_start_request=starts)
-    if comes_first:
-        crawl.push(f"{A}/1")
-        crawl.push(f"{A}/2", priority=-2)
+    order = [("1", 0), ("2", -2)]
+    order.insert(0 if comes_first else 2, ("memory", priority))
+    for path, each in order:
+        meta = {"unreadable": lambda: None, "is_start_request": starts} if path == "memory" else {}
+        crawl.push(f"{A}/{path}", priority=each, **meta)
     assert len(crawl.scheduler) == 3
     found = [*crawl.read(ends_after)]
     crawl.push(f"{A}/3")

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 from redis import RedisError
 
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.frontier.frontier import Place
 
 pytest.importorskip("scrapy_redis")
@@ -61,7 +61,7 @@ async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
     assert request.url == f"{A}/1"
     one.frontier.note_answer(one.frontier.in_progress[request], 429, 60)
     one.end(request)
-    await sleep(0)
+    await Clock().sleep(0)
     assert other.pop() is None
     assert one.pop_all() == [f"{B}/1"]
     assert len(other.queue) == 1
@@ -161,7 +161,7 @@ async def test_a_lease_ends_with_its_worker(worker: Start, monkeypatch: pytest.M
     assert dead.pop() is None
     other.set_ready(A)
     set_delay(other, HOUR)
-    await sleep(0.02)
+    await Clock().sleep(0.02)
     assert other.pop_url() == f"{A}/1"
     dead.set_ready(A)  # it was only stopped
     assert dead.places() == {A: Place.READY}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -162,9 +163,7 @@ async def test_a_crawl_goes_on_without_a_store_that_fails(error: BaseException) 
 
 
 async def test_a_crawl_that_closes_ends_its_attempts() -> None:
-    shared, crawl = Shared(30.0), FakeCrawl()
-    store: Any = shared
-    shared.clock = crawl.clock
+    crawl, store = FakeCrawl(), AsyncMock(**{"reserve_host.return_value": 30.0})
     crawl.frontier.reservations = Reservations(store, crawl.frontier)
     crawl.push("http://example.com/")
     crawl.frontier.set_delay("example.com", "http://example.com", 1)
@@ -172,5 +171,4 @@ async def test_a_crawl_that_closes_ends_its_attempts() -> None:
     await crawl.clock.run(2.5)
     crawl.frontier.close()
     await crawl.clock.run(100)
-    assert shared.reserved == [0, 1, 2]
-    assert crawl.clock.pending == []
+    assert (store.reserve_host.await_count, crawl.clock.pending) == (3, [])

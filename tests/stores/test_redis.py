@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 from redis.connection import SSLConnection
 
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, Store, StoreError
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
@@ -68,7 +68,7 @@ async def test_an_entry_expires(redis_server: RedisServer) -> None:
     store = RedisStore(redis_server.url, ttl=0.5)  # Redis counts whole seconds here
     await store.put(ORIGIN, ENTRY)
     assert await store.get(ORIGIN) == ENTRY
-    await sleep(1.1)
+    await Clock().sleep(1.1)
     assert await store.get(ORIGIN) is None
     await store.close()
 

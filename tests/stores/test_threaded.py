@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.frontier.clock import sleep
+from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.sqlite import SQLiteStore
 
@@ -44,10 +44,10 @@ async def test_all_calls_end_first(store: SQLiteStore, monkeypatch: pytest.Monke
         done.append("slow")
 
     call = cancelled(store, slow)
-    await sleep(0.05)
+    await Clock().sleep(0.05)
     call.cancel()
     closing = deferred_from_coro(store.close())
-    await sleep(0.05)
+    await Clock().sleep(0.05)
     assert done == []
     proceed.set()
     await maybe_deferred_to_future(closing)
