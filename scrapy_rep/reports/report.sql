@@ -143,7 +143,7 @@ CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND (host NOT IN (SELECT host FROM
 FROM (SELECT host, seconds AS delay, round(at - lag(at) OVER one, 6) AS gap,
     lag(seconds) OVER one AS before
   FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
-  WINDOW one AS (PARTITION BY run, host ORDER BY place));
+  WINDOW one AS (PARTITION BY host, run ORDER BY place));
 CREATE INDEX gap_of ON gap(host, gap) WHERE counts;
 
 CREATE TABLE host_rank AS SELECT host, count(*) AS requests, sum(counts) AS gaps,
