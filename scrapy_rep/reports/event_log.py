@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from errno import EACCES, EISDIR
+from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import msgspec
@@ -116,8 +117,8 @@ class CrawlLog:
         events = len(lines)
         if self._file.lost:  # the first line of the file may be lost, too
             self.run.damage = f"the disk did not take {self._file.lost:,} events"
-            lines.insert(0, self._encode(records.RunEvent(self.run)) + b"\n")
-        octets = b"".join(lines)
+            lines.insert(0, self._encode(records.RunEvent(self.run)))
+        octets = b"\n".join((*lines, b""))
         self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
@@ -130,7 +131,7 @@ class CrawlLog:
 
     def _add(self, event: records.Event) -> None:
         octets = self._encode(event)
-        self._lines.append(octets + b"\n")
+        self._lines.append(octets)
         self._size += len(octets)
         if self._size > BUFFER_SIZE:
             self.flush()
@@ -163,19 +164,14 @@ class CrawlLog:
 
     def disallowed(self, url: str, verdict: Verdict, *, was_sent: bool = False) -> None:
         """Log a request that is not sent, or a response that came from a disallowed URL."""
-        self._add_request("final-url" if was_sent else "dropped", url, 0.0, verdict)
+        self._add_request("final-url" if was_sent else "dropped", url, 0.0, verdict, None)
 
     def waited(self, origin: str, kind: str, seconds: float) -> None:
         """Log a wait of the requests to an origin, or that it holds them back for so long."""
-        self._add_request(_WAITS[kind], origin + "/", seconds)
+        self._add_request(_WAITS[kind], origin + "/", seconds, "", None)
 
     def _add_request(
-        self,
-        kind: str,
-        url: str,
-        seconds: float,
-        verdict: Verdict | str = "",
-        broken: Verdict | None = None,
+        self, kind: str, url: str, seconds: float, verdict: Verdict | str, broken: Verdict | None
     ) -> None:
         key = origin_of(url)
         if key is not None:
@@ -184,19 +180,8 @@ class CrawlLog:
             path = _text(_USERINFO.sub("//", url, count=1))
         else:  # data:, file: and other schemes without a robots.txt
             return
-        allowed, rule, agent, detail = None, None, None, None
-        if isinstance(verdict, Verdict):
-            allowed, verdict, rule, agent, detail = verdict
-        if broken is not None:  # an exception
-            if not broken.allowed:
-                rule, agent = broken.rule, broken.agent
-            if rule is None:
-                detail = detail or (records.ALLOWED_ANYWAY if broken.allowed else str(broken))
-        allow, pattern, line = rule or (None, None, None)
-        texts = _optional(agent), allow, _optional(pattern), line, _optional(detail)
-        self._add(
-            records.RequestEvent(kind, self._at(), key, path, seconds, verdict, allowed, *texts)
-        )
+        decided, at = _decided(verdict, broken), self._at()
+        self._add(records.RequestEvent(kind, at, key, path, seconds, *decided))
 
     # Robots.txt files.
 
@@ -281,6 +266,21 @@ class CrawlLog:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
             name, detail = _text(name), _text(detail)
             self._add(records.PageEvent(kind, self._at(), key, path, name, detail, **flags))
+
+
+@lru_cache(maxsize=1000)  # most requests of a crawl have one of a few verdicts
+def _decided(verdict: Verdict | str, broken: Verdict | None) -> tuple[Any, ...]:
+    """Return the fields of a `RequestEvent` from ``reason`` on."""
+    allowed, rule, agent, detail = None, None, None, None
+    if isinstance(verdict, Verdict):
+        allowed, verdict, rule, agent, detail = verdict
+    if broken is not None:  # an exception
+        if not broken.allowed:
+            rule, agent = broken.rule, broken.agent
+        if rule is None:
+            detail = detail or (records.ALLOWED_ANYWAY if broken.allowed else str(broken))
+    allow, pattern, line = rule or (None, None, None)
+    return verdict, allowed, _optional(agent), allow, _optional(pattern), line, _optional(detail)
 
 
 def _optional(text: str | None) -> str | None:

@@ -136,12 +136,14 @@ WHERE number <= max_names ORDER BY origin, kind, number;
 -- The gaps between two requests to a host in one run. Of a host with a delay, those that count are
 -- between requests that had to keep it. A request may have passed the middleware before the delay
 -- was known.
-CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND (max(delay) OVER (PARTITION BY host) = 0
+CREATE TABLE paced AS SELECT DISTINCT host FROM request
+WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL AND seconds > 0;
+CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND (host NOT IN (SELECT host FROM paced)
   OR delay > 0 AND (before > 0 OR gap >= delay)) AS counts
 FROM (SELECT host, seconds AS delay, round(at - lag(at) OVER one, 6) AS gap,
     lag(seconds) OVER one AS before
   FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
-  WINDOW one AS (PARTITION BY run, host ORDER BY place));
+  WINDOW one AS (PARTITION BY host, run ORDER BY place));
 CREATE INDEX gap_of ON gap(host, gap) WHERE counts;
 
 CREATE TABLE host_rank AS SELECT host, count(*) AS requests, sum(counts) AS gaps,
