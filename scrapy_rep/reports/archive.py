@@ -331,16 +331,11 @@ def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt 
     if _STATUS.fullmatch(http.get_statuscode()) is None:
         raise ValueError("the status code is not valid")
     at = iso_date_to_datetime(headers.get_header("WARC-Date")).replace(tzinfo=timezone.utc)
-    digest, status = headers.get_header(DIGEST_FIELD) or "", int(http.get_statuscode())
+    status = int(http.get_statuscode())
     has_file = record.rec_type == "response" and status != 304
-    return ArchivedRobotsTxt(
-        url,
-        origin,
-        at.timestamp(),
-        status,
-        _file(stream, http, headers) if has_file else None,
-        digest.removeprefix("sha256:") or None,
-    )
+    body = _file(stream, http, headers) if has_file else None
+    digest = (headers.get_header(DIGEST_FIELD) or "").removeprefix("sha256:") or None
+    return ArchivedRobotsTxt(url, origin, at.timestamp(), status, body, digest)
 
 
 def _file(stream: Any, http: Any, headers: Any) -> bytes | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -38,7 +37,7 @@ from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens
 from ..protocol.paths import origin_of, path_of
-from ..protocol.printable import cut, printable
+from ..protocol.printable import cut, printable, without_credentials
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
 from ..settings import (
@@ -75,8 +74,6 @@ _WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
 _NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation"})
 """The fields of page directives that are no directives, or are logged otherwise."""
 
-_USERINFO = re.compile("//[^/?#]*@")
-
 WRITE_INTERVAL = 5.0
 """Seconds between two writes of the event log. A process that is killed loses those events."""
 
@@ -102,8 +99,7 @@ class CrawlLog:
         self._at = clock.steady
         self._file = file
         self._encode = msgspec.json.Encoder().encode
-        self._lines: list[bytes] = []
-        self._size = 0
+        self._lines = bytearray()
         self._sent: WeakSet[Request] = WeakSet()
         """The requests that were sent and have not ended."""
         self._known_files: set[str] = set()
@@ -111,14 +107,13 @@ class CrawlLog:
 
     def flush(self) -> None:
         """Give what there is to the file."""
-        lines, self._lines, self._size = self._lines, [], 0
-        if not lines:
+        octets, self._lines = bytes(self._lines), bytearray()
+        if not octets:
             return
-        events = len(lines)
+        events = octets.count(b"\n")
         if self._file.lost:  # the first line of the file may be lost, too
             self.run.damage = f"the disk did not take {self._file.lost:,} events"
-            lines.insert(0, self._encode(records.RunEvent(self.run)))
-        octets = b"\n".join((*lines, b""))
+            octets = self._encode(records.RunEvent(self.run)) + b"\n" + octets
         self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
@@ -130,13 +125,9 @@ class CrawlLog:
         self.flush()
 
     def _add(self, event: records.Event) -> None:
-        octets = self._encode(event)
-        self._lines.append(octets)
-        self._size += len(octets)
-        if self._size > BUFFER_SIZE:
+        self._lines += self._encode(event) + b"\n"
+        if len(self._lines) > BUFFER_SIZE:
             self.flush()
-
-    # Requests.
 
     def sent(self, request: Request, delay: float, broken: Verdict | None = None) -> None:
         """Log a request that a download handler gets.
@@ -177,13 +168,11 @@ class CrawlLog:
         if key is not None:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
         elif kind in ("dropped", "final-url"):  # the URL has no valid host
-            path = _text(_USERINFO.sub("//", url, count=1))
+            path = _text(without_credentials(url))
         else:  # data:, file: and other schemes without a robots.txt
             return
         decided, at = _decided(verdict, broken), self._at()
         self._add(records.RequestEvent(kind, at, key, path, seconds, *decided))
-
-    # Robots.txt files.
 
     def fetched(self, origin: Origin, event: FetchResult | None, body: bytes | None) -> None:
         """Log the result of a fetch; None if the store had the file.
@@ -219,7 +208,7 @@ class CrawlLog:
             origin.source,
             status,
             _optional(url),
-            [cut(each, records.MAX_TEXT) for each in origin.redirects[:20]],
+            [_text(each) for each in origin.redirects[:20]],
             _optional(failure),
             digest,
             at=self._at(),
@@ -243,8 +232,6 @@ class CrawlLog:
         """Log the pace that a site asks for."""
         pace = "" if origin.content is None else describe(origin.content, agents)
         self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
-
-    # Pages.
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:
         """Log the directives and uses of a response."""
@@ -288,7 +275,7 @@ def _optional(text: str | None) -> str | None:
 
 
 def _text(text: str) -> str:
-    """Return a text that is not too long, and that JSON can have."""
+    """Return a text that is not too long for a line of the log, and that JSON can have."""
     if not text.isascii():  # it may have a lone surrogate
         text = text[: records.MAX_TEXT + 1].encode("utf-8", "backslashreplace").decode()
     return cut(text, records.MAX_TEXT)
@@ -321,17 +308,18 @@ class CrawlReport(CrawlLog):
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
         self._failures = 0
         tokens = product_tokens(settings.user_agent(None))[: records.MAX_NAMES]
+        of_scrapy = scrapy_settings(crawler, SETTINGS)
         run = records.Run(
             run_id,
             str(getattr(crawler.spider, "name", "")),
             f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
-            cut(user_agent_text(settings), records.MAX_TEXT),
+            _text(user_agent_text(settings)),
             records.utc(now),
             records.utc(now),
-            [cut(token, records.MAX_TEXT) for token in tokens],
-            _cut({name: repr(value) for name, value in changed_settings(settings).items()}),
-            archive=None if archive is None else cut(archive.file.path, records.MAX_TEXT),
-            scrapy_settings=_cut(scrapy_settings(crawler, SETTINGS)),
+            [_text(token) for token in tokens],
+            {name: _text(repr(value)) for name, value in changed_settings(settings).items()},
+            archive=None if archive is None else _text(archive.file.path),
+            scrapy_settings={name: _text(value) for name, value in of_scrapy.items()},
         )
         super().__init__(run, settings, clock, BackgroundFile(self._log_path))
         self._looping = create_looping_call(self._write)
@@ -372,14 +360,14 @@ class CrawlReport(CrawlLog):
     def _report_failure(self, path: Path, error: object) -> None:
         self._failures += 1
         self._stats.set_value("robotstxt/report_error_count", self._failures)
-        if self._failures > 1:
-            return
-        logger.error(
-            "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. The "
-            "crawl continues. Later failures are counted in the stat robotstxt/report_error_count.",
-            {"path": path, "error": printable(str(error) or type(error).__name__)},
-            extra={"spider": self._crawler.spider},
-        )
+        if self._failures == 1:
+            logger.error(
+                "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. "
+                "The crawl continues. Later failures are counted in the stat "
+                "robotstxt/report_error_count.",
+                {"path": path, "error": printable(str(error) or type(error).__name__)},
+                extra={"spider": self._crawler.spider},
+            )
 
     def _write_report(self) -> None:
         """Write the report. The thread of the file calls this."""
@@ -403,11 +391,6 @@ class CrawlReport(CrawlLog):
                     {"path": path},
                     extra={"spider": self._crawler.spider},
                 )
-
-
-def _cut(settings: dict[str, str]) -> dict[str, str]:
-    """Return settings with short values. They are in a line of the log, which has a limit."""
-    return {name: cut(value, records.MAX_TEXT) for name, value in settings.items()}
 
 
 def paths_of(

@@ -35,11 +35,12 @@ _decode = msgspec.json.Decoder(Event).decode
 CACHE_SIZE = 1 << 16
 """KiB of rows that SQLite keeps in memory."""
 
-BATCH = 1_000
-"""Rows that are added at once."""
-
 _TABLES: dict[type[Struct], Any] = {
     kind: kind.__struct_config__.tag for kind in get_args(Event) if kind is not RunEvent
+}
+_ADDING = {
+    kind: f"INSERT OR IGNORE INTO {name} VALUES (?, ?, ?{', ?' * len(structs.fields(kind))})"
+    for kind, name in _TABLES.items()
 }
 _SCHEMA = "".join(
     f"CREATE TABLE {name}(place INTEGER PRIMARY KEY, run, host, "
@@ -121,9 +122,6 @@ LIMITS = {
 }
 """What a report has at most."""
 
-MAX_EXAMPLES = 5
-"""The example URLs of each rule and of each directive."""
-
 
 class Database:
     """The events of several logs. Raises sqlite3.Error, for example if the disk is full."""
@@ -149,7 +147,6 @@ class Database:
         run = first.run
         if any(run.id == each.id for each in self._runs):
             return None
-        rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in _TABLES.values()}
         number = len(self._runs)
         self._sql.execute("BEGIN")
         for event in events:
@@ -164,22 +161,12 @@ class Database:
                     host = None if event.origin is None else host_of(event.origin)
                 if isinstance(event, records.FetchEvent):
                     event.redirects = msgspec.json.encode(event.redirects).decode()  # type: ignore
-                values = structs.astuple(event)
-                rows[_TABLES[type(event)]].append((self._places, number, host, *values))
-            if self._places % BATCH == 0:
-                self._insert(rows)
-        self._insert(rows)
+                row = (self._places, number, host, *structs.astuple(event))
+                self._sql.execute(_ADDING[type(event)], row)
         self._sql.execute("COMMIT")
         run.written_at = max(run.written_at, utc(last), run.ended_at or run.written_at)
         self._runs.append(run)
         return run
-
-    def _insert(self, rows: dict[str, list[tuple[Any, ...]]]) -> None:
-        for name, values in rows.items():
-            if values:
-                marks = ", ".join("?" * len(values[0]))
-                self._sql.executemany(f"INSERT OR IGNORE INTO {name} VALUES ({marks})", values)
-                values.clear()
 
     def report(self, **limits: int) -> Report:
         """Return the report of all runs. The database cannot be used after that.
@@ -191,8 +178,7 @@ class Database:
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
-        lists = ("versions", Version), ("deciding", Deciding), ("statements", Statement)
-        for view, kind in lists:
+        for view, kind in ("versions", Version), ("deciding", Deciding), ("statements", Statement):
             for row in self._rows(view):
                 getattr(origins[row["origin"]], view).append(convert(row, kind))
         hosts = convert(list(self._rows("hosts")), list[records.HostPace])
@@ -222,7 +208,7 @@ class _FirstFive:
 
     def step(self, text: str | None) -> None:
         """Called by SQLite with each value."""
-        if text is not None and len(self._texts) < MAX_EXAMPLES and text not in self._texts:
+        if text is not None and len(self._texts) < 5 and text not in self._texts:
             self._texts.append(text)
 
     def finalize(self) -> str:

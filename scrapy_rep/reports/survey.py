@@ -121,13 +121,11 @@ def row_of(
     page = None if body is None else other_page(body)
     if page is not None:
         body, result = None, page.value
-    state = str(result)
-    facts: dict[str, Any] = {}
-    if body is not None:
-        facts = _facts(body)
-        if result == AccessResult.SUCCESSFUL and not body.strip(b"\xef\xbb\xbf \t\r\n"):
-            state = EMPTY
-    elif result == AccessResult.UNAVAILABLE and status is None:
+    state, facts = str(result), {} if body is None else _facts(body)
+    is_blank = body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n")
+    if is_blank and result == AccessResult.SUCCESSFUL:
+        state = EMPTY
+    elif body is None and result == AccessResult.UNAVAILABLE and status is None:
         state = REDIRECT_LOOP
     date = None
     # A tar file may have any time, and 0 for none.

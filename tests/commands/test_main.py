@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
+import re
+import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
 from scrapy_rep.stores.sqlite import SQLiteStore
+from testing.report_samples import log
 
 from .conftest import Done, Run, tool, write
 
@@ -188,6 +191,32 @@ def test_without_the_extra_it_says_so() -> None:
     code = "import sys; sys.modules['rich'] = None; import scrapy_rep.commands.main"
     message = "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
     assert tool(python=("-c", code)) == Done(1, "", message)
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        ("duckdb", ["survey", "empty"]),
+        ("jinja2", ["survey", "empty", "--html", "x.html"]),
+        ("jinja2", ["report", "one.events.gz"]),
+        ("redis", ["export", "redis://127.0.0.1:1/0"]),
+        ("warcio", ["check", "/", "--only", "disallowed", "--archive", "a.warc.gz"]),
+    ],
+)
+def test_a_command_without_its_package_says_so(
+    files: Run, monkeypatch: pytest.MonkeyPatch, package: str, arguments: list[str]
+) -> None:
+    log().write(Path("one.events.gz"))
+    # Other tests may have loaded the package, and the modules that need it.
+    monkeypatch.delattr("scrapy_rep.reports.pages", raising=False)
+    modules = rf"{package}\b|scrapy_rep\.(reports\.(archive|pages)|stores\.redis)$"
+    for name in filter(re.compile(modules).match, list(sys.modules)):
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    done = files(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert f"the package {package}: pip install {package}\n" in done.err
+    assert arguments[0] != "report" or files(*arguments, "--json").code == 0
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:

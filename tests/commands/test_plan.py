@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -233,16 +232,6 @@ def test_a_damaged_archive(run: Run, tmp_path: Path) -> None:
     done = disallowed(run, *ARCHIVE)
     assert (done.code, "since 2025-01-01" in done.out) == (3, True)
     assert "warning: a.warc.gz: no readable record at offset " in done.err
-
-
-def test_without_warcio(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in list(sys.modules):
-        if name.startswith("scrapy_rep.reports.archive") or name.partition(".")[0] == "warcio":
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "warcio", None)
-    done = disallowed(run, *ARCHIVE)
-    assert (done.code, done.out) == (2, "")
-    assert "scrapy-rep: archives need the package warcio: pip install warcio\n" in done.err
 
 
 SIGNAL = "Content-Signal: ai-train=no"

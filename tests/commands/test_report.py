@@ -17,7 +17,7 @@ from testing import report_samples
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
 
-from .conftest import Done, Run, tool, write
+from .conftest import Done, Run, write
 
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
 DENIED = Verdict(False, Reason.RULES, Rule(False, "/private", 3), "*")
@@ -194,16 +194,3 @@ def test_a_narrow_terminal_keeps_the_first_columns(
     text = " ".join(" ".join(table[6:]).split())
     said = "" if left_out is None else f"left out, because the terminal is narrow: {left_out}"
     assert text == said
-
-
-def test_without_jinja2(run: Run) -> None:
-    """In a process of its own: other tests here may have loaded the package."""
-    code = (
-        "import sys; sys.modules['jinja2'] = None; from scrapy_rep.commands.main import main; "
-        "sys.exit(main(sys.argv[1:]))"
-    )
-    asked = ("report", str(report_samples.usual(3).write(Path("one.events.gz"))))
-    assert tool(*asked, "--json", python=("-c", code)).code == 0
-    done = tool(*asked, python=("-c", code))
-    assert done.code == 2
-    assert "report needs the package jinja2: pip install jinja2" in done.err

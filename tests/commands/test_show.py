@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+from string import ascii_lowercase
+
 import pytest
 
-from scrapy_rep import RobotsTxt
 from scrapy_rep.commands import show as show_module
-from scrapy_rep.commands.show import record_of
-from scrapy_rep.commands.sources import of_file
 
 from .conftest import Run, write
 
@@ -68,28 +68,6 @@ def test_all_groups(run: Run) -> None:
     assert "No group: everything is allowed." in run("show", "robots.txt").out
 
 
-def test_the_groups_are_those_of_the_parser() -> None:
-    text = (
-        b"Disallow: /before\nUser-agent: a\nUseragent b\nDissallow: /1\nSitemap: x\nAllow:\n"
-        b"User-agent: b\nCrawl-delay: 1\nUser-agent: c\nDisallow: /2 # x\nUser-agent: 1\n"
-        b"Disallow: /3\nUser-agent: mj12bot\nDisallow: /4\n"
-    )
-    robots = RobotsTxt(text)
-    found = {
-        token: {(rule.allow, rule.pattern) for rule in group.rules}
-        for group in record_of(of_file("robots.txt", text)).groups
-        for token in group.tokens
-    }
-    for token in robots.agents:
-        expected = {
-            (rule.allow, rule.pattern)
-            for group in robots.groups
-            if token in group.agents
-            for rule in group.rules
-        }
-        assert found[token] == expected
-
-
 def test_the_number_of_rules_is_bounded(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(show_module, "MAX_RULES", 250)
     agents = "".join(f"User-agent: a{chr(97 + number)}\n" for number in range(3))
@@ -138,16 +116,13 @@ def test_records_above_all_groups(run: Run) -> None:
 def test_a_file_with_thousands_of_groups(run: Run) -> None:
     """Each group is read once, not once for each token."""
     groups = "".join(
-        f"User-agent: a{_letters(number)}\nCrawl-delay: {number}\n" for number in range(4_000)
+        f"User-agent: {''.join(letters)}\nCrawl-delay: {number}\n"
+        for number, letters in zip(range(4_000), product(ascii_lowercase, repeat=3))
     )
     write(robots_txt=f"{groups}Disallow: /\n")
     record = run("show", "robots.txt", "--json").record
     assert len(record["groups"]) == 4_000
     assert "and 3,800 more groups\n" in run("show", "robots.txt").out
-
-
-def _letters(number: int) -> str:
-    return "".join(chr(97 + int(digit)) for digit in str(number))
 
 
 def test_the_group_of_a_policy_token_says_what_its_rules_mean(run: Run) -> None:

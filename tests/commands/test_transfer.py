@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import sqlite3
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -201,10 +200,3 @@ def test_a_store_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
     assert done.code == 3
     assert "failed" in done.err
     assert "disk I/O error" in done.err
-
-
-def test_redis_without_its_package(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scrapy_rep.stores.redis", None)
-    done = run("export", "redis://127.0.0.1:1/0")
-    assert done.code == 2
-    assert "pip install redis" in done.err

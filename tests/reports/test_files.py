@@ -1,24 +1,11 @@
 from __future__ import annotations
 
-import errno
 import os
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 
 from scrapy_rep.reports.files import write_atomically
-
-
-def test_a_failed_write_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "report.json"
-    write_atomically(path, b"old")
-    full = OSError(errno.ENOSPC, "No space left on device")
-    monkeypatch.setattr("os.fsync", Mock(side_effect=full))
-    with pytest.raises(OSError, match="No space left"):
-        write_atomically(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o755])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice, product
+from string import ascii_lowercase
+
 import pytest
 from msgspec import json
 
@@ -88,17 +91,14 @@ def test_a_site_without_rules(
 
 
 def test_names_of_a_file_are_limited() -> None:
-    agents = b"".join(b"User-agent: a%s\n" % _letters(number) for number in range(MAX_NAMES + 9))
-    assert len(of(agents + b"Disallow: /").everything) == MAX_NAMES
+    names = islice(map("".join, product(ascii_lowercase, repeat=3)), MAX_NAMES + 9)
+    agents = "".join(f"User-agent: {name}\n" for name in names)
+    assert len(of(f"{agents}Disallow: /".encode()).everything) == MAX_NAMES
     usage = b"".join(b"Content-Usage: x%d=n\n" % number for number in range(MAX_NAMES + 9))
     row = of(b"User-agent: *\n" + usage)
     assert len(row.preferences) == MAX_NAMES
     (long,) = of(b"User-agent: *\nContent-Usage: %s=n" % (b"x" * 1_000)).preferences
     assert len(long) == MAX_TEXT
-
-
-def _letters(number: int) -> bytes:
-    return bytes(ord("a") + int(digit) for digit in str(number))
 
 
 @pytest.mark.no_cover  # Coverage would take most of the time.

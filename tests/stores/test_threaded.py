@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -18,13 +16,6 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 @pytest.fixture
 def store(tmp_path: Path) -> SQLiteStore:
     return SQLiteStore(tmp_path / "robots.db", ttl=60)
-
-
-def cancelled(store: SQLiteStore, method: Callable[..., Any]) -> Any:
-    """Return a call that was cancelled after it had begun, or behind one that had."""
-    call = deferred_from_coro(store._run(method))
-    call.addErrback(lambda failure: None)
-    return call
 
 
 async def test_a_call_returns_or_raises(store: SQLiteStore) -> None:
@@ -43,7 +34,8 @@ async def test_all_calls_end_first(store: SQLiteStore, monkeypatch: pytest.Monke
         proceed.wait(300)
         done.append("slow")
 
-    call = cancelled(store, slow)
+    call = deferred_from_coro(store._run(slow))
+    call.addErrback(lambda _: None)
     await Clock().sleep(0.05)
     call.cancel()
     closing = deferred_from_coro(store.close())
