@@ -229,7 +229,7 @@ class PolicyCache:
         """Note that a request, or the response to it, waits for a file of an origin."""
         self._waiting_responses[key] += 1
         if response is not None:
-            self._engine.exclude_response(request, response)
+            self._engine.exclude(request, response)
         try:
             yield
         finally:
