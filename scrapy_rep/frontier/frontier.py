@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -52,8 +51,8 @@ PAGES_IN_BETWEEN = 16
 turn, and one request starts that will be dropped."""
 
 MAX_IDLE_HOSTS = 10_000
-"""How many idle hosts are kept, with about 1 KB each. The delay of a host that was removed applies
-again from its next request on, because the policy of its origin has it."""
+"""After so many new hosts, the idle ones are removed, each with about 1 KB. The delay of such a
+host applies again from its next request on, because the policy of its origin has it."""
 
 SLOW_DOWN = frozenset({429, 503})
 """The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
@@ -106,7 +105,7 @@ class Condition(NamedTuple):
     """For WAITING: the seconds until the condition may change by itself."""
 
 
-READY = Condition(Place.READY)
+EMPTY, READY = Condition(Place.EMPTY), Condition(Place.READY)
 
 
 class InProgress(NamedTuple):
@@ -268,8 +267,9 @@ class Waiting(Queues):
         Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes.
         """
         address, waiter = self.address(request), Deferred[bool]()
-        if request in self.frontier.dropping:  # a subclass allows it, or its policy has changed
-            address = address._replace(kind=Kind.EXEMPT)
+        found = self.frontier.in_progress.get(request)
+        if found is not None and found.host is self.frontier.drops:
+            address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
         self.frontier.finish(request, sent=False)
         if self.frontier.is_closing:
             return False
@@ -282,8 +282,7 @@ class Waiting(Queues):
             self.frontier.finish(request, sent=False)
             raise
         finally:
-            if request in self.waiters:
-                del self.waiters[request]
+            if self.waiters.pop(request, None) is not None:
                 queue = self.queues[address]
                 queue.discard(request)
                 self.frontier.update(queue)
@@ -314,12 +313,10 @@ class Waiting(Queues):
                 if each.place is Place.UNKNOWN:
                     self.frontier.fetch(each)
                     self.frontier.update(each)
-                started = []
                 while each.place is Place.READY or each.place is Place.DROPS:
                     request = each.pop()
-                    started.append(self.waiters.pop(request))
+                    waiter = self.waiters.pop(request)
                     self.frontier.start(each, request)
-                for waiter in started:
                     fire(waiter, True)
         finally:
             self._moved.clear()
@@ -327,11 +324,6 @@ class Waiting(Queues):
     def remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""
         del self.queues[queue.address]
-
-    def close(self) -> None:
-        """End all waiting."""
-        for waiter in tuple(self.waiters.values()):
-            fire(waiter, False)
 
     def __len__(self) -> int:
         return len(self.waiters)
@@ -373,19 +365,17 @@ class Frontier:
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
         self.hosts: dict[str, Host] = {}
         """The hosts that have requests, or had some; a name after a space is a slot's."""
-        self._idle: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that have no requests now. The least recently used come first."""
+        self._max_hosts = MAX_IDLE_HOSTS
+        """With more of them, the idle ones are removed."""
         self.queues: list[Queues] = []
         """The scheduler's priority queues: for memory, and for a disk."""
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
-        self.dropping: set[Request] = set()
-        """Those of them that will be dropped."""
+        self.drops = Host("dropped requests", 1, is_paced=True)
+        """The host of those that will be dropped."""
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
         last fetch began."""
-        self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
-        """When the queues of hosts are looked at again. Each host has one alarm at most."""
         self.waiting = Waiting(self)
         """The requests that wait in the downloader."""
         self.is_closing = False
@@ -410,9 +400,11 @@ class Frontier:
         host = self.hosts.get(name)
         if host is None:
             host = self.hosts[name] = Host(name, self._settings.concurrency_of(name.lstrip()))
-        elif self._idle:
-            self._idle.pop(name, None)
         return host
+
+    def known_host(self, name: str) -> Host:
+        """Return a host as it is known, which may be not at all."""
+        return self.hosts.get(name) or Host(name, 0)
 
     def added(self, queue: Queue) -> None:
         """Find the place of a queue that has got its first request."""
@@ -441,7 +433,7 @@ class Frontier:
 
     def _may_drop(self) -> bool:
         """Whether a request that will be dropped may start now: one at a time, or between pages."""
-        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.dropping
+        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.drops.active
 
     @property
     def _ready(self) -> int:
@@ -468,18 +460,18 @@ class Frontier:
     def start(self, queue: Queue, request: Request) -> None:
         """Note that the engine gets a request of a queue."""
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
-            self.end(request)
-        is_from_queue, host = queue.owner is not self.waiting, queue.host
-        entry = InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
-        if queue.place is not Place.DROPS:
+            self.finish(request)
+        host, slot = queue.host, queue.slot
+        if queue.place is Place.DROPS:
+            self._pages_since_drop = 0
+            host = slot = self.drops
+        else:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
-            self._begin(request, entry)
-            return
-        self._pages_since_drop = 0
-        self.in_progress[request] = entry
-        self.dropping.add(request)
-        self.update(queue)
+        is_from_queue, origin = queue.owner is not self.waiting, queue.address.origin
+        self._begin(request, InProgress(host, slot, origin, is_from_queue, host.backoffs))
+        if host is self.drops:
+            self.update(queue)
 
     def _begin(self, request: Request, entry: InProgress) -> None:
         self.in_progress[request] = entry
@@ -490,20 +482,21 @@ class Frontier:
             self.update_host(slot)
         self.update_host(host)
 
-    def finish(self, request: Request, *, sent: bool = True) -> None:
-        """End a request, if it is in progress. If the host may have it, the delay begins now."""
+    def finish(self, request: Request, *, sent: bool | None = None) -> None:
+        """End a request, if it is in progress. If it was sent, the delay of its host begins now.
+
+        By default, a request was sent if it has reached its download slot.
+        """
         found = self.in_progress.pop(request, None)
         if found is None:
             return
         host, slot = found.host, found.slot
-        if request in self.dropping:
-            self.dropping.discard(request)
-            self._forget_if_idle(host)
-            return
         host.active -= 1
         # The first page need not wait after the robots.txt from which the delay becomes known,
         # unless other crawlers may have requested a page.
         is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
+        if sent is None:
+            sent = "download_slot" in request.meta
         if sent and not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
             host.last_end = self.clock.monotonic()
         if self.reservations is not None and not host.active:
@@ -514,17 +507,23 @@ class Frontier:
         self.update_host(host)
 
     def collect_ended(self) -> None:
-        """End the requests that the downloader no longer has.
+        """End the requests that the downloader no longer has. Forget hosts without requests.
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
         is_active = self.engine.is_active
         for request in [each for each in self.in_progress if not is_active(each)]:
-            self.end(request)
+            self.finish(request)
+        if len(self.hosts) > self._max_hosts:
+            self._forget_idle_hosts()
 
-    def end(self, request: Request) -> None:
-        """End a request of which no signal has said that it ended."""
-        self.finish(request, sent="download_slot" in request.meta)
+    def _forget_idle_hosts(self) -> None:
+        """Forget the hosts that have neither requests nor a delay which is not over."""
+        now = self.clock.monotonic()
+        for name, host in tuple(self.hosts.items()):
+            if not (host.queues or host.active or host.seconds_left(now)):
+                del self.hosts[name]
+        self._max_hosts = len(self.hosts) + MAX_IDLE_HOSTS
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
@@ -558,12 +557,6 @@ class Frontier:
 
     # Places.
 
-    def update_origin(self, host: str) -> None:
-        """Find the places of the queues of a host again: what is known of an origin has changed."""
-        found = self.hosts.get(host)
-        if found is not None:
-            self.update_host(found)
-
     def update_host(self, host: Host) -> None:
         """Find the places of the queues of a host again."""
         if host.queues:
@@ -572,17 +565,12 @@ class Frontier:
         self._release_unwanted(host)
 
     def _release_unwanted(self, host: Host) -> None:
-        """Release the reservation of a host that nothing waits for, which may be forgotten."""
+        """Release the reservation of a host that nothing waits for."""
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
             self.reservations.release(host, 0)
-        self._forget_if_idle(host)
 
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
-        if not queue.size:
-            if queue.place is not Place.EMPTY:
-                self._remove(queue)
-            return
         place, seconds = self.condition(queue)
         if place is Place.WAITING and seconds < inf:
             self._set_alarm(queue.host, seconds)
@@ -597,36 +585,33 @@ class Frontier:
             ranked.add(queue)
             if not is_new:  # else the engine asks for a request, as it has just stored one
                 self.engine.wake()
+        elif place is Place.EMPTY:
+            self._remove(queue)
         elif queue.owner is self.waiting and not self.is_closing:
             self.waiting.serve(queue)
 
     def _leave(self, queue: Queue, place: Place) -> None:
         """Remove a queue from its place. It goes to another one."""
-        old = queue.place
+        old, now = queue.place, self.clock.monotonic()
         if (ranked := queue.owner.ranked.get(old)) is not None:
             ranked.remove(queue)
-        if old is Place.UNKNOWN or old is Place.FETCHING or old is Place.WAITING:
-            now = self.clock.monotonic()
-            if old is not Place.WAITING:
-                if place is Place.UNKNOWN or place is Place.FETCHING:
-                    return  # it still waits for its robots.txt
-                self._count_wait(queue.address.origin, "robots_txt", now - queue.since)
-            elif queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
-                self._count_wait(queue.address.origin, "pace", now - queue.since)
-            queue.since = now
-        elif place is not Place.READY and place is not Place.EMPTY:
-            queue.since = self.clock.monotonic()
+        if old is Place.UNKNOWN or old is Place.FETCHING:
+            if place is Place.UNKNOWN or place is Place.FETCHING:
+                return  # it still waits for its robots.txt
+            self._count_wait(queue.address.origin, "robots_txt", now - queue.since)
+        elif old is Place.WAITING and queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
+            self._count_wait(queue.address.origin, "pace", now - queue.since)
+        queue.since = now
 
     def _remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""
-        self._leave(queue, Place.EMPTY)
-        queue.place = Place.EMPTY
         queue.owner.remove(queue)
         host, slot = queue.host, queue.slot
         host.queues.pop(queue, None)
         if slot is not host:
             slot.queues.pop(queue, None)
-            self._forget_if_idle(slot)
+        if not host.queues:
+            self._cancel_alarm(host)
         self._release_unwanted(host)
 
     def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
@@ -643,7 +628,7 @@ class Frontier:
     def condition(self, queue: Queue) -> Condition:
         """Return where a queue has to be, and for WAITING the seconds until that may change."""
         if not queue.size:
-            return Condition(Place.EMPTY)
+            return EMPTY
         condition = self.policies.condition(queue.address)
         if condition.place is not Place.READY:
             return condition
@@ -682,8 +667,7 @@ class Frontier:
 
     def set_delay(self, name: str, origin: str, seconds: float) -> None:
         """Set the seconds between two requests to a host that one of its origins asks for."""
-        known = self.hosts.get(name)
-        if seconds != (0 if known is None else known.delays.get(origin, 0)):
+        if seconds != self.known_host(name).delays.get(origin, 0):
             host = self.host(name)
             host.set_delay(origin, seconds)
             self.update_host(host)
@@ -744,52 +728,25 @@ class Frontier:
             else:
                 del held[name]
 
-    def delay(self, name: str) -> float:
-        """Return the delay of a host, in seconds; 0 if it has none."""
-        host = self.hosts.get(name)
-        return host.delay if host is not None else 0
-
-    def is_active(self, name: str) -> bool:
-        """Whether a host has requests in progress."""
-        host = self.hosts.get(name)
-        return host is not None and host.active > 0
-
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
-        host = self.hosts.get(name)
-        own = [each for each in host.queues if each.address.origin == origin] if host else ()
+        own = [each for each in self.known_host(name).queues if each.address.origin == origin]
         return {each.place for each in own if each.address.kind != Kind.ROBOTS_TXT}
-
-    def _forget_if_idle(self, host: Host) -> None:
-        """Remove the oldest of the hosts that have no requests, if there are too many."""
-        if host.queues or host.active or self.hosts.get(host.name) is not host:
-            return
-        self._cancel_alarm(host)
-        self._idle[host.name] = host
-        self._idle.move_to_end(host.name)
-        while len(self._idle) > MAX_IDLE_HOSTS:
-            name, oldest = self._idle.popitem(last=False)
-            if oldest.queues or oldest.active:
-                continue
-            if oldest.seconds_left(self.clock.monotonic()):
-                self._idle[name] = oldest  # its delay is not over
-                break
-            del self.hosts[name]
 
     def _set_alarm(self, host: Host, seconds: float) -> None:
         """Look at a host again after so many seconds, or earlier."""
         at = self.clock.monotonic() + seconds
-        if self.is_closing or (host in self._alarms and self._alarms[host][0] <= at):
-            return
-        self._cancel_alarm(host)
-        self._alarms[host] = at, self.clock.call_later(seconds, self._ring, host)
+        if not self.is_closing and at < host.alarm_at:
+            self._cancel_alarm(host)
+            host.alarm_at, host.alarm = at, self.clock.call_later(seconds, self._ring, host)
 
     def _cancel_alarm(self, host: Host) -> None:
-        if host in self._alarms:
-            self._alarms.pop(host)[1].cancel()
+        if host.alarm is not None:
+            host.alarm.cancel()
+        host.alarm_at = inf
 
     def _ring(self, host: Host) -> None:
-        del self._alarms[host]
+        host.alarm_at = inf
         self.update_host(host)
 
     # Requests in the downloader.
@@ -800,7 +757,7 @@ class Frontier:
         Returns True for a request that is in progress: its queue has given it in time.
         """
         found = self.in_progress.get(request)
-        if found is not None and request not in self.dropping:
+        if found is not None and found.host is not self.drops:
             host = found.host
             is_alone = host.active == 1 and found.backoffs == host.backoffs
             if not host.is_paced or (is_alone and self._is_reserved(host)):
@@ -819,9 +776,10 @@ class Frontier:
         """End all waiting in the downloader, and give no more requests: the spider closes."""
         self.is_closing = True
         self.collect_ended()
-        for host in tuple(self._alarms):
+        for host in self.hosts.values():
             self._cancel_alarm(host)
-        self.waiting.close()
+        for waiter in tuple(self.waiting.waiters.values()):
+            fire(waiter, False)
         if self.reservations is not None:
             for host in tuple(self.hosts.values()):
                 self.update_host(host)
