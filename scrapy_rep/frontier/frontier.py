@@ -77,12 +77,11 @@ class Kind:
 
     OBEY = ""
     EXEMPT = "exempt"
-    """Not at all: only the pace of the host applies."""
+    """It does not. Only the pace of the host applies."""
     ROBOTS_TXT = "robots.txt"
-    """They are for a robots.txt."""
+    """They are for one."""
     EXCEPTED = "excepted"
-    """They are allowed whatever the robots.txt says, by a local rule or because they are for
-    /robots.txt. They do not wait for an unreachable site."""
+    """They are allowed whatever it says, and do not wait for an unreachable site."""
 
 
 class Address(NamedTuple):
@@ -297,14 +296,13 @@ class Waiting(Queues):
         queue.requests[request] = None
         queue.size += 1
         if queue.size == 1:
-            self.frontier.added(queue)
+            self.frontier.update(queue)
 
-    def serve(self, queue: Queue) -> None:
+    def serve(self, queue: Any) -> None:
         """Start the requests of a queue if they may, or begin the fetch that it needs.
 
         A request that starts or ends may move other queues: the outermost call serves these, too.
         """
-        assert isinstance(queue, WaitingQueue)
         self._moved.append(queue)
         if len(self._moved) > 1:
             return
@@ -312,7 +310,6 @@ class Waiting(Queues):
             for each in self._moved:
                 if each.place is Place.UNKNOWN:
                     self.frontier.fetch(each)
-                    self.frontier.update(each)
                 while each.place is Place.READY or each.place is Place.DROPS:
                     request = each.pop()
                     waiter = self.waiters.pop(request)
@@ -405,12 +402,6 @@ class Frontier:
     def known_host(self, name: str) -> Host:
         """Return a host as it is known, which may be not at all."""
         return self.hosts.get(name) or Host(name, 0)
-
-    def added(self, queue: Queue) -> None:
-        """Find the place of a queue that has got its first request."""
-        queue.host.queues[queue] = None
-        queue.slot.queues[queue] = None
-        self.update(queue)
 
     def next_queue(self, owner: Queues) -> Queue | None:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
@@ -507,7 +498,7 @@ class Frontier:
         self.update_host(host)
 
     def collect_ended(self) -> None:
-        """End the requests that the downloader no longer has. Forget hosts without requests.
+        """End the requests that the downloader no longer has. Forget idle hosts if there are many.
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
@@ -515,24 +506,20 @@ class Frontier:
         for request in [each for each in self.in_progress if not is_active(each)]:
             self.finish(request)
         if len(self.hosts) > self._max_hosts:
-            self._forget_idle_hosts()
-
-    def _forget_idle_hosts(self) -> None:
-        """Forget the hosts that have neither requests nor a delay which is not over."""
-        now = self.clock.monotonic()
-        for name, host in tuple(self.hosts.items()):
-            if not (host.queues or host.active or host.seconds_left(now)):
-                del self.hosts[name]
-        self._max_hosts = len(self.hosts) + MAX_IDLE_HOSTS
+            now = self.clock.monotonic()
+            for name, host in tuple(self.hosts.items()):
+                if not (host.queues or host.active or host.seconds_left(now)):
+                    del self.hosts[name]
+            self._max_hosts = len(self.hosts) + MAX_IDLE_HOSTS
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
         while unknown.size and self._needs_fetch() and self.policies.can_fetch():
             queue = unknown.first()
             self._pages_since_fetch = 0
-            if self.condition(queue).place is Place.UNKNOWN:
-                self.fetch(queue)
             self.update(queue)
+            if queue.place is Place.UNKNOWN:
+                self.fetch(queue)
             if queue.place is Place.UNKNOWN:  # it cannot be fetched now
                 return
 
@@ -554,14 +541,14 @@ class Frontier:
             logger.exception("The next request for %(origin)s cannot be read", {"origin": origin})
             request = None
         self.policies.fetch(origin, request or Request(origin + "/"))
+        self.update(queue)
 
     # Places.
 
     def update_host(self, host: Host) -> None:
         """Find the places of the queues of a host again."""
-        if host.queues:
-            for queue in sorted(host.queues, key=_ORDER):
-                self.update(queue)
+        for queue in sorted(host.queues, key=_ORDER):
+            self.update(queue)
         self._release_unwanted(host)
 
     def _release_unwanted(self, host: Host) -> None:
@@ -572,51 +559,43 @@ class Frontier:
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
         place, seconds = self.condition(queue)
+        old, host, slot = queue.place, queue.host, queue.slot
         if place is Place.WAITING and seconds < inf:
-            self._set_alarm(queue.host, seconds)
+            self._set_alarm(host, seconds)
         ranked = queue.owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
-        if place is queue.place and rank == queue.rank:
+        if place is old and rank == queue.rank:
             return
-        is_new = queue.place is Place.EMPTY
-        self._leave(queue, place)
+        if old is Place.EMPTY:
+            host.queues[queue] = slot.queues[queue] = None
+        elif (old_ranked := queue.owner.ranked.get(old)) is not None:
+            old_ranked.remove(queue)
+        self._count_wait(queue, place)
         queue.place, queue.rank = place, rank
         if ranked is not None:
             ranked.add(queue)
-            if not is_new:  # else the engine asks for a request, as it has just stored one
+            if old is not Place.EMPTY:  # else the engine asks for a request: it has just stored one
                 self.engine.wake()
         elif place is Place.EMPTY:
-            self._remove(queue)
+            queue.owner.remove(queue)
+            del host.queues[queue]
+            slot.queues.pop(queue, None)
+            if not host.queues:
+                self._cancel_alarm(host)
+            self._release_unwanted(host)
         elif queue.owner is self.waiting and not self.is_closing:
             self.waiting.serve(queue)
 
-    def _leave(self, queue: Queue, place: Place) -> None:
-        """Remove a queue from its place. It goes to another one."""
-        old, now = queue.place, self.clock.monotonic()
-        if (ranked := queue.owner.ranked.get(old)) is not None:
-            ranked.remove(queue)
-        if old is Place.UNKNOWN or old is Place.FETCHING:
-            if place is Place.UNKNOWN or place is Place.FETCHING:
-                return  # it still waits for its robots.txt
-            self._count_wait(queue.address.origin, "robots_txt", now - queue.since)
-        elif old is Place.WAITING and queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
-            self._count_wait(queue.address.origin, "pace", now - queue.since)
-        queue.since = now
-
-    def _remove(self, queue: Queue) -> None:
-        """Forget a queue without requests."""
-        queue.owner.remove(queue)
-        host, slot = queue.host, queue.slot
-        host.queues.pop(queue, None)
-        if slot is not host:
-            slot.queues.pop(queue, None)
-        if not host.queues:
-            self._cancel_alarm(host)
-        self._release_unwanted(host)
-
-    def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
-        """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
-        if seconds >= MIN_WAIT:
+    def _count_wait(self, queue: Queue, place: Place) -> None:
+        """Count the wait of a queue that comes to another place."""
+        old, origin, now = queue.place, queue.address.origin, self.clock.monotonic()
+        kind = "robots_txt" if old is Place.UNKNOWN or old is Place.FETCHING else ""
+        if kind and (place is Place.UNKNOWN or place is Place.FETCHING):
+            return  # it has not ended
+        if old is Place.WAITING and queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
+            kind = "pace"
+        seconds, queue.since = now - queue.since, now
+        if kind and seconds >= MIN_WAIT:
             if self._events is not None and origin is not None:
                 self._events.waited(origin, kind, seconds)
             self._stats.inc_value(f"robotstxt/wait_count/{kind}")

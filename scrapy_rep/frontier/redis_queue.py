@@ -216,7 +216,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             queues = self.leased.setdefault(queue.host.name, {})
             if name not in queues:
                 queues[name] = queue
-                self.frontier.added(queue)
+                self.frontier.update(queue)
 
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
