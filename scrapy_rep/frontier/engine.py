@@ -96,21 +96,17 @@ class Engine:
                 extra={"spider": self._crawler.spider},
             )
 
-    @property
-    def _slot(self) -> Any:
-        """What the engine knows of the spider. None before it opens, and after it has closed."""
-        return getattr(self._engine, "_slot", None)
-
     def wake(self) -> None:
         """Schedule the next step of the engine, which takes requests from the scheduler."""
-        nextcall = getattr(self._slot, "nextcall", None)
+        slot = getattr(self._engine, "_slot", None)  # None after the spider has closed
+        nextcall = getattr(slot, "nextcall", None)
         if nextcall is not None and not self.is_closing:
             nextcall.schedule()
 
     @property
     def is_closing(self) -> bool:
         """Whether the spider closes. The engine then waits until all downloads have ended."""
-        return getattr(self._slot, "closing", None) is not None
+        return getattr(getattr(self._engine, "_slot", None), "closing", None) is not None
 
     @property
     def active(self) -> Collection[Request]:
@@ -160,8 +156,8 @@ class Engine:
 
     def include(self, request: Request) -> None:
         """End what :meth:`exclude` began."""
-        if self.extra.pop(request, None) is not None:
-            self._set_capacity()
+        self.extra.pop(request, None)
+        self._set_capacity()
 
     def _set_capacity(self) -> None:
         limit = getattr(self._downloader, "total_concurrency", 0)

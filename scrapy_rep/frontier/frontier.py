@@ -267,7 +267,7 @@ class Waiting(Queues):
         """
         address, waiter = self.address(request), Deferred[bool]()
         found = self.frontier.in_progress.get(request)
-        if found is not None and found.host is self.frontier.drops:
+        if found is not None and found.host is self.frontier.dropped:
             address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
         self.frontier.finish(request, sent=False)
         if self.frontier.is_closing:
@@ -368,8 +368,8 @@ class Frontier:
         """The scheduler's priority queues: for memory, and for a disk."""
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
-        self.drops = Host("dropped requests", 1, is_paced=True)
-        """The host of those that will be dropped."""
+        self.dropped = Host("dropped requests", 1, is_paced=True)
+        """What stands for the host of those that will be dropped, and leave their own host free."""
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
         last fetch began."""
@@ -412,7 +412,10 @@ class Frontier:
         for each in self.queues:
             if each.unknown.size:
                 self._begin_fetches(each.unknown)
-        may_drop = owner.drops.size and self._may_drop()
+        # Requests that will be dropped start one at a time, and between pages if there are some.
+        may_drop = owner.drops.size and not self.dropped.active
+        if owner.drops.size and self._ready:
+            may_drop = self._pages_since_drop >= PAGES_IN_BETWEEN
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
                 queue = ranked.first()
@@ -421,10 +424,6 @@ class Frontier:
                     return queue
                 self.update(queue)
         return None
-
-    def _may_drop(self) -> bool:
-        """Whether a request that will be dropped may start now: one at a time, or between pages."""
-        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.drops.active
 
     @property
     def _ready(self) -> int:
@@ -452,26 +451,21 @@ class Frontier:
         """Note that the engine gets a request of a queue."""
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
             self.finish(request)
-        host, slot = queue.host, queue.slot
+        host, slot, address = queue.host, queue.slot, queue.address
         if queue.place is Place.DROPS:
             self._pages_since_drop = 0
-            host = slot = self.drops
-        else:
+            host = slot = self.dropped
+        elif address.kind != Kind.ROBOTS_TXT:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
-        is_from_queue, origin = queue.owner is not self.waiting, queue.address.origin
-        self._begin(request, InProgress(host, slot, origin, is_from_queue, host.backoffs))
-        if host is self.drops:
-            self.update(queue)
-
-    def _begin(self, request: Request, entry: InProgress) -> None:
+        is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
+        entry = InProgress(host, slot, address.origin, is_from_queue, backoffs)
         self.in_progress[request] = entry
-        host, slot = entry.host, entry.slot
         host.active += 1
         if slot is not host:
             slot.active += 1
             self.update_host(slot)
-        self.update_host(host)
+        self.update_host(queue.host)
 
     def finish(self, request: Request, *, sent: bool | None = None) -> None:
         """End a request, if it is in progress. If it was sent, the delay of its host begins now.
@@ -527,8 +521,7 @@ class Frontier:
         """Whether the crawl needs one more queue soon, or a new site gets its turn."""
         if self._pages_since_fetch >= PAGES_IN_BETWEEN:
             return True
-        ready = self._ready
-        most = LOOK_AHEAD * self._concurrency
+        ready, most = self._ready, LOOK_AHEAD * self._concurrency
         return ready < self._concurrency and ready + self.policies.recent_fetches() < most
 
     def fetch(self, queue: Queue) -> None:
@@ -570,7 +563,8 @@ class Frontier:
             host.queues[queue] = slot.queues[queue] = None
         elif (old_ranked := queue.owner.ranked.get(old)) is not None:
             old_ranked.remove(queue)
-        self._count_wait(queue, place)
+        if place is not old:
+            self._count_wait(queue, place)
         queue.place, queue.rank = place, rank
         if ranked is not None:
             ranked.add(queue)
@@ -736,7 +730,7 @@ class Frontier:
         Returns True for a request that is in progress: its queue has given it in time.
         """
         found = self.in_progress.get(request)
-        if found is not None and found.host is not self.drops:
+        if found is not None and found.host is not self.dropped:
             host = found.host
             is_alone = host.active == 1 and found.backoffs == host.backoffs
             if not host.is_paced or (is_alone and self._is_reserved(host)):
@@ -745,10 +739,11 @@ class Frontier:
         address = self.waiting.address(request)
         if address in self.waiting.queues:
             return False
-        host, now = self.hosts_of(address)[0], self.clock.monotonic()
-        if host.is_paced and (host.seconds_left(now) or not self._is_reserved(host)):
+        queue = WaitingQueue(self.waiting, address)
+        seconds = queue.host.seconds_left(self.clock.monotonic())
+        if seconds or (queue.host.is_paced and not self._is_reserved(queue.host)):
             return False
-        self._begin(request, InProgress(host, host, address.origin, False, host.backoffs))
+        self.start(queue, request)
         return True
 
     def close(self) -> None:
