@@ -144,11 +144,11 @@ class Engine:
 
         ``response`` is its response if that waits: many bytes must not.
         """
-        size = 0 if response is None else max(len(response.body), MIN_RESPONSE_BYTES)
         if request in self.extra or len(self.extra) >= MAX_EXTRA:
             return False
-        if size and sum(self.extra.values()) >= MAX_WAITING_BYTES:
+        if response is not None and sum(self.extra.values()) >= MAX_WAITING_BYTES:
             return False
+        size = 0 if response is None else max(len(response.body), MIN_RESPONSE_BYTES)
         self.extra[request] = size
         self._set_capacity()
         self.wake()

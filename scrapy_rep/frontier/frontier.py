@@ -162,9 +162,11 @@ class Queue(ABC):
     def __init__(self, owner: Queues, address: Address) -> None:
         self.owner = owner
         self.address = address
-        self.host, self.slot = owner.frontier.hosts_of(address)
-        """The host whose pace the requests keep, and the host or the download slot whose
-        concurrency applies."""
+        host, slot = owner.frontier.host, address.slot
+        self.host = host(address.host, address.origin)
+        """The host whose pace the requests keep."""
+        self.slot = self.host if slot is None else host(" " + slot)
+        """The host or the download slot whose concurrency applies."""
         self.place = Place.EMPTY
         self.rank: Rank = ()
         self.since = 0.0
@@ -193,8 +195,7 @@ class Queues(ABC):
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
-        places = Place.READY, Place.UNKNOWN, Place.DROPS
-        self.ranked = {place: Ranked() for place in places}
+        self.ranked = {place: Ranked() for place in (Place.READY, Place.UNKNOWN, Place.DROPS)}
         """The places in which queues take turns."""
         self.ready, self.unknown, self.drops = self.ranked.values()
         frontier.queues.append(self)
@@ -231,15 +232,12 @@ class WaitingQueue(Queue):
     def peek(self) -> Request:
         return next(iter(self.requests))
 
-    def pop(self) -> Request:
-        request = self.peek()
-        self.discard(request)
-        return request
-
-    def discard(self, request: Request) -> None:
-        """Remove a request."""
+    def pop(self, request: Request | None = None) -> Request:
+        """Remove a request, by default the next one, and return it."""
+        request = request or self.peek()
         del self.requests[request]
         self.size -= 1
+        return request
 
 
 class Waiting(Queues):
@@ -283,7 +281,7 @@ class Waiting(Queues):
         finally:
             if self.waiters.pop(request, None) is not None:
                 queue = self.queues[address]
-                queue.discard(request)
+                queue.pop(request)
                 self.frontier.update(queue)
             if is_excluded:
                 self.frontier.engine.include(request)
@@ -384,19 +382,12 @@ class Frontier:
 
     # Queues.
 
-    def hosts_of(self, address: Address) -> tuple[Host, Host]:
-        """Return the host of an address, and the host or slot that limits its concurrency."""
-        is_new = address.host not in self.hosts
-        host = self.host(address.host)
-        if is_new:
-            host.set_delay(address.origin or "", self.policies.delay(address.origin))
-        return host, host if address.slot is None else self.host(" " + address.slot)
-
-    def host(self, name: str) -> Host:
-        """Return a host, which is created if there is none."""
+    def host(self, name: str, origin: str | None = None) -> Host:
+        """Return a host. A new one gets the delay that is known for its origin."""
         host = self.hosts.get(name)
         if host is None:
             host = self.hosts[name] = Host(name, self._settings.concurrency_of(name.lstrip()))
+            host.set_delay(origin or "", self.policies.delay(origin))
         return host
 
     def known_host(self, name: str) -> Host:
@@ -652,7 +643,7 @@ class Frontier:
         back-off of the host. The answer to a request that started before the back-off neither ends
         it nor doubles it.
         """
-        host = found.host
+        host, now = found.host, self.clock.monotonic()
         is_in_flight = found.backoffs != host.backoffs
         if status not in SLOW_DOWN:
             if host.backoffs and not is_in_flight:
@@ -661,7 +652,6 @@ class Frontier:
                 self.update_host(host)
             return
         doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
-        now = self.clock.monotonic()
         seconds = min(retry_after or doubled, self._settings.max_backoff)
         added = seconds - max(host.held_until - now, 0)
         if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):
@@ -750,10 +740,9 @@ class Frontier:
         """End all waiting in the downloader, and give no more requests: the spider closes."""
         self.is_closing = True
         self.collect_ended()
-        for host in self.hosts.values():
-            self._cancel_alarm(host)
         for waiter in tuple(self.waiting.waiters.values()):
             fire(waiter, False)
-        if self.reservations is not None:
-            for host in tuple(self.hosts.values()):
+        for host in tuple(self.hosts.values()):
+            self._cancel_alarm(host)
+            if self.reservations is not None:
                 self.update_host(host)
