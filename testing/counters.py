@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -15,7 +16,7 @@ def left_in_frontier(frontier: Any) -> dict[str, int]:
         "requests in progress": len(frontier.in_progress),
         "requests that wait in the downloader": len(frontier.waiting),
         "requests to hosts": sum(host.active for host in frontier.hosts.values()),
-        "alarms": len(frontier._alarms),
+        "alarms": sum(host.alarm_at < inf for host in frontier.hosts.values()),
         "requests beyond CONCURRENT_REQUESTS": len(frontier.engine.extra),
     }
 

@@ -163,7 +163,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or (entry is None and not self.frontier.try_start(request))
         ):
             if entry is not None and not entry.is_from_queue:  # a middleware has sent it back
-                self.frontier.end(request)
+                self.frontier.finish(request)
             found = await self._process_when_ready(request, key)
             if found is None:
                 self._record_exception(request)
@@ -418,7 +418,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if meta.get(DONT_OBEY) or getattr(meta.get(ROBOTSTXT), "reason", None) is Reason.LOCAL_RULE:
             tokens = self.policies.tokens(request)
             broken = self.policies.known_site_verdict(request.url, tokens)
-        delay = 0 if key is None else self.frontier.delay(host_of(key))
+        delay = 0 if key is None else self.frontier.known_host(host_of(key)).delay
         self.events.sent(request, delay, broken)
 
     def _on_answer(self, response: Response, request: Request, **_: object) -> None:

@@ -227,7 +227,7 @@ class PolicyCache:
         """Note that a request, or the response to it, waits for a file of an origin."""
         self._waiting_responses[key] += 1
         if response is not None:
-            self._engine.exclude_response(request, response)
+            self._engine.exclude(request, response)
         try:
             yield
         finally:
@@ -405,7 +405,7 @@ class PolicyCache:
         if is_excepted and origin.next_attempt(now, self._unreachable_policy) is not None:
             return Action.NONE
         if origin.is_unused and origin.content is not None and not origin.in_flight:
-            usable_for = max(2 * self.frontier.delay(origin.host), MIN_USE)
+            usable_for = max(2 * self.frontier.known_host(origin.host).delay, MIN_USE)
             if self._clock.monotonic() < origin.answered_at + usable_for:
                 return Action.NONE
         return origin.next_action(now)
@@ -549,8 +549,9 @@ class PolicyCache:
                 self._finish(origin, page, None if found.entry is not None else event, found)
             finally:
                 self._stopped.discard(origin.key)
-                self.frontier.update_origin(origin.host)
-                if self.frontier.is_active(origin.host):
+                host = self.frontier.known_host(origin.host)
+                self.frontier.update_host(host)
+                if host.active:
                     self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
                 self.evict()
 
@@ -654,7 +655,7 @@ class PolicyCache:
                 extra={"spider": self._crawler.spider},
             )
         if self._events is not None:
-            self._events.paced(file, tokens, self.frontier.delay(file.host))
+            self._events.paced(file, tokens, self.frontier.known_host(file.host).delay)
 
     def _log_unavailable(self, file: Origin) -> None:
         """Log that a site answers with something else than a robots.txt or a 404."""

@@ -9,7 +9,9 @@ held. Nothing of Scrapy is replaced.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 import scrapy
@@ -67,9 +69,8 @@ class Engine:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._engine: Any = None
-        self._missing: Collection[str] = ATTRIBUTES
-        """What :meth:`open` did not find. Before it is called, nothing is used."""
+        self._engine: Any = None  # before open() is called, nothing is used
+        self._downloader: Any = None
         self.extra: dict[Request, int] = {}
         """The requests that do not occupy CONCURRENT_REQUESTS slots, each with the bytes of its
         response if that waits."""
@@ -78,43 +79,48 @@ class Engine:
 
     def open(self) -> None:
         """Check the attributes. Log one warning about those that are missing."""
-        self._missing = [path for path in ATTRIBUTES if not _has(self._crawler, path)]
         self._engine = getattr(self._crawler, "engine", None)
-        if self._missing:
-            missing = "; ".join(f"{path} ({ATTRIBUTES[path]})" for path in self._missing)
+        self._downloader = getattr(self._engine, "downloader", None)
+        queue = ScrapyPriorityQueue(self._crawler, FifoMemoryQueue, "")
+        missing = dict(ATTRIBUTES)
+        for path in ATTRIBUTES:
+            with suppress(AttributeError):
+                attrgetter(path)(SimpleNamespace(engine=self._engine, queue=queue))
+                del missing[path]
+        if missing:
+            names = "; ".join(f"{path} ({effect})" for path, effect in missing.items())
             logger.warning(
                 "The engine or the downloader of this crawl differs from those of Scrapy 2.14 to "
                 "2.19 (this is %(version)s). Missing: %(missing)s.",
-                {"version": scrapy.__version__, "missing": missing},
+                {"version": scrapy.__version__, "missing": names},
                 extra={"spider": self._crawler.spider},
             )
 
     def wake(self) -> None:
         """Schedule the next step of the engine, which takes requests from the scheduler."""
-        if "engine._slot.nextcall" not in self._missing and not self.is_closing:
-            slot = self._engine._slot
-            if slot is not None:
-                slot.nextcall.schedule()
+        slot = getattr(self._engine, "_slot", None)  # None after the spider has closed
+        nextcall = getattr(slot, "nextcall", None)
+        if nextcall is not None and not self.is_closing:
+            nextcall.schedule()
 
     @property
     def is_closing(self) -> bool:
         """Whether the spider closes. The engine then waits until all downloads have ended."""
-        if "engine._slot.closing" in self._missing:
-            return False
-        slot = self._engine._slot
-        return slot is not None and slot.closing is not None
+        return getattr(getattr(self._engine, "_slot", None), "closing", None) is not None
 
     @property
     def active(self) -> Collection[Request]:
         """The requests that the downloader has, at whatever stage; empty if it does not say."""
-        if "engine.downloader.active" in self._missing:
-            return ()
-        active: Collection[Request] = self._engine.downloader.active
-        return active
+        return getattr(self._downloader, "active", ())
 
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has a request, at whatever stage; True if it does not say."""
-        return "engine.downloader.active" in self._missing or request in self.active
+        return request in getattr(self._downloader, "active", (request,))
+
+    def held(self, request: Request) -> Any:
+        """Return the entry of a request that waits in its download slot for DOWNLOAD_DELAY."""
+        slot = getattr(self._downloader, "slots", {}).get(request.meta.get("download_slot"))
+        return next((each for each in slot.queue if each[0] is request), None) if slot else None
 
     def take_held(self, request: Request) -> Deferred[Any] | None:
         """Remove a request from its download slot. Return what the downloader waits for, or None.
@@ -122,68 +128,45 @@ class Engine:
         That is a response, or a request that the engine schedules.
         """
         held = self.held(request)
-        if held is None or "engine.downloader._process_queue" in self._missing:
+        if held is None or not hasattr(self._downloader, "_process_queue"):
             return None
-        self._download_slot(request).queue.remove(held)
-        download: Deferred[Any] = held[1]
-        return download
-
-    def held(self, request: Request) -> Any:
-        """Return the entry of a request that waits in its download slot for DOWNLOAD_DELAY."""
-        if "engine.downloader.slots" in self._missing:
-            return None
-        slot = self._download_slot(request)
-        return next((each for each in slot.queue if each[0] is request), None) if slot else None
+        self._downloader.slots[request.meta["download_slot"]].queue.remove(held)
+        return held[1]  # type: ignore[no-any-return]
 
     def put_held(self, request: Request, download: Deferred[Any]) -> None:
         """Put a request back into its download slot."""
-        slot = self._download_slot(request)
+        slot = self._downloader.slots[request.meta["download_slot"]]
         slot.queue.append((request, download))
-        self._engine.downloader._process_queue(slot)
+        self._downloader._process_queue(slot)
 
-    def _download_slot(self, request: Request) -> Any:
-        return self._engine.downloader.slots.get(request.meta.get("download_slot"))
+    def exclude(self, request: Request, response: Response | None = None) -> bool:
+        """Stop counting a request in CONCURRENT_REQUESTS. Returns whether this call has done so.
 
-    def exclude(self, request: Request) -> bool:
-        """Stop counting a request in CONCURRENT_REQUESTS. Returns whether this call has done so."""
+        ``response`` is its response if that waits: many bytes must not.
+        """
         if request in self.extra or len(self.extra) >= MAX_EXTRA:
             return False
-        self.extra[request] = 0
+        if response is not None and sum(self.extra.values()) >= MAX_WAITING_BYTES:
+            return False
+        size = 0 if response is None else max(len(response.body), MIN_RESPONSE_BYTES)
+        self.extra[request] = size
         self._set_capacity()
         self.wake()
         return True
 
-    def exclude_response(self, request: Request, response: Response) -> None:
-        """Exclude a request whose response waits, unless many bytes wait so."""
-        if sum(self.extra.values()) < MAX_WAITING_BYTES and self.exclude(request):
-            self.extra[request] = max(len(response.body), MIN_RESPONSE_BYTES)
-
     def include(self, request: Request) -> None:
         """End what :meth:`exclude` began."""
-        if self.extra.pop(request, None) is not None:
-            self._set_capacity()
+        self.extra.pop(request, None)
+        self._set_capacity()
 
     def _set_capacity(self) -> None:
-        if "engine.downloader.total_concurrency" in self._missing:
-            return
-        downloader = self._engine.downloader
-        if downloader.total_concurrency != self._enlarged:  # the crawl itself has set it
-            self._limit = downloader.total_concurrency
+        limit = getattr(self._downloader, "total_concurrency", 0)
+        if limit != self._enlarged:  # the crawl itself has set it
+            self._limit = limit
         if self._limit > 0:  # 0 means no limit
-            self._enlarged = downloader.total_concurrency = self._limit + len(self.extra)
+            self._enlarged = self._downloader.total_concurrency = self._limit + len(self.extra)
 
 
 def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:
     """Return the queues of start requests in one of Scrapy's priority queues, by priority."""
     return queue._start_queues if hasattr(queue, "_start_queues") else {}
-
-
-def _has(crawler: Crawler, path: str) -> bool:
-    owner, _, rest = path.partition(".")
-    is_queue = owner == "queue"
-    value = ScrapyPriorityQueue(crawler, FifoMemoryQueue, "") if is_queue else crawler.engine
-    try:
-        value = attrgetter(rest)(value)
-    except AttributeError:
-        return False
-    return path != "engine.downloader.total_concurrency" or isinstance(value, int)

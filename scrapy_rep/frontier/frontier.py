@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -52,8 +51,8 @@ PAGES_IN_BETWEEN = 16
 turn, and one request starts that will be dropped."""
 
 MAX_IDLE_HOSTS = 10_000
-"""How many idle hosts are kept, with about 1 KB each. The delay of a host that was removed applies
-again from its next request on, because the policy of its origin has it."""
+"""After so many new hosts, the idle ones are removed, each with about 1 KB. The delay of such a
+host applies again from its next request on, because the policy of its origin has it."""
 
 SLOW_DOWN = frozenset({429, 503})
 """The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
@@ -78,12 +77,11 @@ class Kind:
 
     OBEY = ""
     EXEMPT = "exempt"
-    """Not at all: only the pace of the host applies."""
+    """It does not. Only the pace of the host applies."""
     ROBOTS_TXT = "robots.txt"
-    """They are for a robots.txt."""
+    """They are for one."""
     EXCEPTED = "excepted"
-    """They are allowed whatever the robots.txt says, by a local rule or because they are for
-    /robots.txt. They do not wait for an unreachable site."""
+    """They are allowed whatever it says, and do not wait for an unreachable site."""
 
 
 class Address(NamedTuple):
@@ -106,7 +104,7 @@ class Condition(NamedTuple):
     """For WAITING: the seconds until the condition may change by itself."""
 
 
-READY = Condition(Place.READY)
+EMPTY, READY = Condition(Place.EMPTY), Condition(Place.READY)
 
 
 class InProgress(NamedTuple):
@@ -164,9 +162,11 @@ class Queue(ABC):
     def __init__(self, owner: Queues, address: Address) -> None:
         self.owner = owner
         self.address = address
-        self.host, self.slot = owner.frontier.hosts_of(address)
-        """The host whose pace the requests keep, and the host or the download slot whose
-        concurrency applies."""
+        host, slot = owner.frontier.host, address.slot
+        self.host = host(address.host, address.origin)
+        """The host whose pace the requests keep."""
+        self.slot = self.host if slot is None else host(" " + slot)
+        """The host or the download slot whose concurrency applies."""
         self.place = Place.EMPTY
         self.rank: Rank = ()
         self.since = 0.0
@@ -195,8 +195,7 @@ class Queues(ABC):
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
-        places = Place.READY, Place.UNKNOWN, Place.DROPS
-        self.ranked = {place: Ranked() for place in places}
+        self.ranked = {place: Ranked() for place in (Place.READY, Place.UNKNOWN, Place.DROPS)}
         """The places in which queues take turns."""
         self.ready, self.unknown, self.drops = self.ranked.values()
         frontier.queues.append(self)
@@ -233,15 +232,12 @@ class WaitingQueue(Queue):
     def peek(self) -> Request:
         return next(iter(self.requests))
 
-    def pop(self) -> Request:
-        request = self.peek()
-        self.discard(request)
-        return request
-
-    def discard(self, request: Request) -> None:
-        """Remove a request."""
+    def pop(self, request: Request | None = None) -> Request:
+        """Remove a request, by default the next one, and return it."""
+        request = request or self.peek()
         del self.requests[request]
         self.size -= 1
+        return request
 
 
 class Waiting(Queues):
@@ -268,8 +264,9 @@ class Waiting(Queues):
         Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes.
         """
         address, waiter = self.address(request), Deferred[bool]()
-        if request in self.frontier.dropping:  # a subclass allows it, or its policy has changed
-            address = address._replace(kind=Kind.EXEMPT)
+        found = self.frontier.in_progress.get(request)
+        if found is not None and found.host is self.frontier.dropped:
+            address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
         self.frontier.finish(request, sent=False)
         if self.frontier.is_closing:
             return False
@@ -282,10 +279,9 @@ class Waiting(Queues):
             self.frontier.finish(request, sent=False)
             raise
         finally:
-            if request in self.waiters:
-                del self.waiters[request]
+            if self.waiters.pop(request, None) is not None:
                 queue = self.queues[address]
-                queue.discard(request)
+                queue.pop(request)
                 self.frontier.update(queue)
             if is_excluded:
                 self.frontier.engine.include(request)
@@ -298,14 +294,13 @@ class Waiting(Queues):
         queue.requests[request] = None
         queue.size += 1
         if queue.size == 1:
-            self.frontier.added(queue)
+            self.frontier.update(queue)
 
-    def serve(self, queue: Queue) -> None:
+    def serve(self, queue: Any) -> None:
         """Start the requests of a queue if they may, or begin the fetch that it needs.
 
         A request that starts or ends may move other queues: the outermost call serves these, too.
         """
-        assert isinstance(queue, WaitingQueue)
         self._moved.append(queue)
         if len(self._moved) > 1:
             return
@@ -313,13 +308,10 @@ class Waiting(Queues):
             for each in self._moved:
                 if each.place is Place.UNKNOWN:
                     self.frontier.fetch(each)
-                    self.frontier.update(each)
-                started = []
                 while each.place is Place.READY or each.place is Place.DROPS:
                     request = each.pop()
-                    started.append(self.waiters.pop(request))
+                    waiter = self.waiters.pop(request)
                     self.frontier.start(each, request)
-                for waiter in started:
                     fire(waiter, True)
         finally:
             self._moved.clear()
@@ -327,11 +319,6 @@ class Waiting(Queues):
     def remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""
         del self.queues[queue.address]
-
-    def close(self) -> None:
-        """End all waiting."""
-        for waiter in tuple(self.waiters.values()):
-            fire(waiter, False)
 
     def __len__(self) -> int:
         return len(self.waiters)
@@ -373,19 +360,17 @@ class Frontier:
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
         self.hosts: dict[str, Host] = {}
         """The hosts that have requests, or had some; a name after a space is a slot's."""
-        self._idle: OrderedDict[str, Host] = OrderedDict()
-        """The hosts that have no requests now. The least recently used come first."""
+        self._max_hosts = MAX_IDLE_HOSTS
+        """With more of them, the idle ones are removed."""
         self.queues: list[Queues] = []
         """The scheduler's priority queues: for memory, and for a disk."""
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
-        self.dropping: set[Request] = set()
-        """Those of them that will be dropped."""
+        self.dropped = Host("dropped requests", 1, is_paced=True)
+        """What stands for the host of those that will be dropped, and leave their own host free."""
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
         last fetch began."""
-        self._alarms: dict[Host, tuple[float, CallLaterResult]] = {}
-        """When the queues of hosts are looked at again. Each host has one alarm at most."""
         self.waiting = Waiting(self)
         """The requests that wait in the downloader."""
         self.is_closing = False
@@ -397,28 +382,17 @@ class Frontier:
 
     # Queues.
 
-    def hosts_of(self, address: Address) -> tuple[Host, Host]:
-        """Return the host of an address, and the host or slot that limits its concurrency."""
-        is_new = address.host not in self.hosts
-        host = self.host(address.host)
-        if is_new:
-            host.set_delay(address.origin or "", self.policies.delay(address.origin))
-        return host, host if address.slot is None else self.host(" " + address.slot)
-
-    def host(self, name: str) -> Host:
-        """Return a host, which is created if there is none."""
+    def host(self, name: str, origin: str | None = None) -> Host:
+        """Return a host. A new one gets the delay that is known for its origin."""
         host = self.hosts.get(name)
         if host is None:
             host = self.hosts[name] = Host(name, self._settings.concurrency_of(name.lstrip()))
-        elif self._idle:
-            self._idle.pop(name, None)
+            host.set_delay(origin or "", self.policies.delay(origin))
         return host
 
-    def added(self, queue: Queue) -> None:
-        """Find the place of a queue that has got its first request."""
-        queue.host.queues[queue] = None
-        queue.slot.queues[queue] = None
-        self.update(queue)
+    def known_host(self, name: str) -> Host:
+        """Return a host as it is known, which may be not at all."""
+        return self.hosts.get(name) or Host(name, 0)
 
     def next_queue(self, owner: Queues) -> Queue | None:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
@@ -429,7 +403,10 @@ class Frontier:
         for each in self.queues:
             if each.unknown.size:
                 self._begin_fetches(each.unknown)
-        may_drop = owner.drops.size and self._may_drop()
+        # Requests that will be dropped start one at a time, and between pages if there are some.
+        may_drop = owner.drops.size and not self.dropped.active
+        if owner.drops.size and self._ready:
+            may_drop = self._pages_since_drop >= PAGES_IN_BETWEEN
         for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
                 queue = ranked.first()
@@ -438,10 +415,6 @@ class Frontier:
                     return queue
                 self.update(queue)
         return None
-
-    def _may_drop(self) -> bool:
-        """Whether a request that will be dropped may start now: one at a time, or between pages."""
-        return self._pages_since_drop >= PAGES_IN_BETWEEN if self._ready else not self.dropping
 
     @property
     def _ready(self) -> int:
@@ -468,42 +441,38 @@ class Frontier:
     def start(self, queue: Queue, request: Request) -> None:
         """Note that the engine gets a request of a queue."""
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
-            self.end(request)
-        is_from_queue, host = queue.owner is not self.waiting, queue.host
-        entry = InProgress(host, queue.slot, queue.address.origin, is_from_queue, host.backoffs)
-        if queue.place is not Place.DROPS:
+            self.finish(request)
+        host, slot, address = queue.host, queue.slot, queue.address
+        if queue.place is Place.DROPS:
+            self._pages_since_drop = 0
+            host = slot = self.dropped
+        elif address.kind != Kind.ROBOTS_TXT:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
-            self._begin(request, entry)
-            return
-        self._pages_since_drop = 0
+        is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
+        entry = InProgress(host, slot, address.origin, is_from_queue, backoffs)
         self.in_progress[request] = entry
-        self.dropping.add(request)
-        self.update(queue)
-
-    def _begin(self, request: Request, entry: InProgress) -> None:
-        self.in_progress[request] = entry
-        host, slot = entry.host, entry.slot
         host.active += 1
         if slot is not host:
             slot.active += 1
             self.update_host(slot)
-        self.update_host(host)
+        self.update_host(queue.host)
 
-    def finish(self, request: Request, *, sent: bool = True) -> None:
-        """End a request, if it is in progress. If the host may have it, the delay begins now."""
+    def finish(self, request: Request, *, sent: bool | None = None) -> None:
+        """End a request, if it is in progress. If it was sent, the delay of its host begins now.
+
+        By default, a request was sent if it has reached its download slot.
+        """
         found = self.in_progress.pop(request, None)
         if found is None:
             return
         host, slot = found.host, found.slot
-        if request in self.dropping:
-            self.dropping.discard(request)
-            self._forget_if_idle(host)
-            return
         host.active -= 1
         # The first page need not wait after the robots.txt from which the delay becomes known,
         # unless other crawlers may have requested a page.
         is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
+        if sent is None:
+            sent = "download_slot" in request.meta
         if sent and not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
             host.last_end = self.clock.monotonic()
         if self.reservations is not None and not host.active:
@@ -514,26 +483,28 @@ class Frontier:
         self.update_host(host)
 
     def collect_ended(self) -> None:
-        """End the requests that the downloader no longer has.
+        """End the requests that the downloader no longer has. Forget idle hosts if there are many.
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
         is_active = self.engine.is_active
         for request in [each for each in self.in_progress if not is_active(each)]:
-            self.end(request)
-
-    def end(self, request: Request) -> None:
-        """End a request of which no signal has said that it ended."""
-        self.finish(request, sent="download_slot" in request.meta)
+            self.finish(request)
+        if len(self.hosts) > self._max_hosts:
+            now = self.clock.monotonic()
+            for name, host in tuple(self.hosts.items()):
+                if not (host.queues or host.active or host.seconds_left(now)):
+                    del self.hosts[name]
+            self._max_hosts = len(self.hosts) + MAX_IDLE_HOSTS
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
         while unknown.size and self._needs_fetch() and self.policies.can_fetch():
             queue = unknown.first()
             self._pages_since_fetch = 0
-            if self.condition(queue).place is Place.UNKNOWN:
-                self.fetch(queue)
             self.update(queue)
+            if queue.place is Place.UNKNOWN:
+                self.fetch(queue)
             if queue.place is Place.UNKNOWN:  # it cannot be fetched now
                 return
 
@@ -541,8 +512,7 @@ class Frontier:
         """Whether the crawl needs one more queue soon, or a new site gets its turn."""
         if self._pages_since_fetch >= PAGES_IN_BETWEEN:
             return True
-        ready = self._ready
-        most = LOOK_AHEAD * self._concurrency
+        ready, most = self._ready, LOOK_AHEAD * self._concurrency
         return ready < self._concurrency and ready + self.policies.recent_fetches() < most
 
     def fetch(self, queue: Queue) -> None:
@@ -555,83 +525,62 @@ class Frontier:
             logger.exception("The next request for %(origin)s cannot be read", {"origin": origin})
             request = None
         self.policies.fetch(origin, request or Request(origin + "/"))
+        self.update(queue)
 
     # Places.
 
-    def update_origin(self, host: str) -> None:
-        """Find the places of the queues of a host again: what is known of an origin has changed."""
-        found = self.hosts.get(host)
-        if found is not None:
-            self.update_host(found)
-
     def update_host(self, host: Host) -> None:
         """Find the places of the queues of a host again."""
-        if host.queues:
-            for queue in sorted(host.queues, key=_ORDER):
-                self.update(queue)
+        for queue in sorted(host.queues, key=_ORDER):
+            self.update(queue)
         self._release_unwanted(host)
 
     def _release_unwanted(self, host: Host) -> None:
-        """Release the reservation of a host that nothing waits for, which may be forgotten."""
+        """Release the reservation of a host that nothing waits for."""
         if self.reservations is not None and not (host.active or self.is_wanted(host)):
             self.reservations.release(host, 0)
-        self._forget_if_idle(host)
 
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
-        if not queue.size:
-            if queue.place is not Place.EMPTY:
-                self._remove(queue)
-            return
         place, seconds = self.condition(queue)
+        old, host, slot = queue.place, queue.host, queue.slot
         if place is Place.WAITING and seconds < inf:
-            self._set_alarm(queue.host, seconds)
+            self._set_alarm(host, seconds)
         ranked = queue.owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
-        if place is queue.place and rank == queue.rank:
+        if place is old and rank == queue.rank:
             return
-        is_new = queue.place is Place.EMPTY
-        self._leave(queue, place)
+        if old is Place.EMPTY:
+            host.queues[queue] = slot.queues[queue] = None
+        elif (old_ranked := queue.owner.ranked.get(old)) is not None:
+            old_ranked.remove(queue)
+        if place is not old:
+            self._count_wait(queue, place)
         queue.place, queue.rank = place, rank
         if ranked is not None:
             ranked.add(queue)
-            if not is_new:  # else the engine asks for a request, as it has just stored one
+            if old is not Place.EMPTY:  # else the engine asks for a request: it has just stored one
                 self.engine.wake()
+        elif place is Place.EMPTY:
+            queue.owner.remove(queue)
+            del host.queues[queue]
+            slot.queues.pop(queue, None)
+            if not host.queues:
+                self._cancel_alarm(host)
+            self._release_unwanted(host)
         elif queue.owner is self.waiting and not self.is_closing:
             self.waiting.serve(queue)
 
-    def _leave(self, queue: Queue, place: Place) -> None:
-        """Remove a queue from its place. It goes to another one."""
-        old = queue.place
-        if (ranked := queue.owner.ranked.get(old)) is not None:
-            ranked.remove(queue)
-        if old is Place.UNKNOWN or old is Place.FETCHING or old is Place.WAITING:
-            now = self.clock.monotonic()
-            if old is not Place.WAITING:
-                if place is Place.UNKNOWN or place is Place.FETCHING:
-                    return  # it still waits for its robots.txt
-                self._count_wait(queue.address.origin, "robots_txt", now - queue.since)
-            elif queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
-                self._count_wait(queue.address.origin, "pace", now - queue.since)
-            queue.since = now
-        elif place is not Place.READY and place is not Place.EMPTY:
-            queue.since = self.clock.monotonic()
-
-    def _remove(self, queue: Queue) -> None:
-        """Forget a queue without requests."""
-        self._leave(queue, Place.EMPTY)
-        queue.place = Place.EMPTY
-        queue.owner.remove(queue)
-        host, slot = queue.host, queue.slot
-        host.queues.pop(queue, None)
-        if slot is not host:
-            slot.queues.pop(queue, None)
-            self._forget_if_idle(slot)
-        self._release_unwanted(host)
-
-    def _count_wait(self, origin: str | None, kind: str, seconds: float) -> None:
-        """Count a wait of requests to an origin: for its ``robots_txt``, or for a ``pace``."""
-        if seconds >= MIN_WAIT:
+    def _count_wait(self, queue: Queue, place: Place) -> None:
+        """Count the wait of a queue that comes to another place."""
+        old, origin, now = queue.place, queue.address.origin, self.clock.monotonic()
+        kind = "robots_txt" if old is Place.UNKNOWN or old is Place.FETCHING else ""
+        if kind and (place is Place.UNKNOWN or place is Place.FETCHING):
+            return  # it has not ended
+        if old is Place.WAITING and queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
+            kind = "pace"
+        seconds, queue.since = now - queue.since, now
+        if kind and seconds >= MIN_WAIT:
             if self._events is not None and origin is not None:
                 self._events.waited(origin, kind, seconds)
             self._stats.inc_value(f"robotstxt/wait_count/{kind}")
@@ -643,7 +592,7 @@ class Frontier:
     def condition(self, queue: Queue) -> Condition:
         """Return where a queue has to be, and for WAITING the seconds until that may change."""
         if not queue.size:
-            return Condition(Place.EMPTY)
+            return EMPTY
         condition = self.policies.condition(queue.address)
         if condition.place is not Place.READY:
             return condition
@@ -682,8 +631,7 @@ class Frontier:
 
     def set_delay(self, name: str, origin: str, seconds: float) -> None:
         """Set the seconds between two requests to a host that one of its origins asks for."""
-        known = self.hosts.get(name)
-        if seconds != (0 if known is None else known.delays.get(origin, 0)):
+        if seconds != self.known_host(name).delays.get(origin, 0):
             host = self.host(name)
             host.set_delay(origin, seconds)
             self.update_host(host)
@@ -695,7 +643,7 @@ class Frontier:
         back-off of the host. The answer to a request that started before the back-off neither ends
         it nor doubles it.
         """
-        host = found.host
+        host, now = found.host, self.clock.monotonic()
         is_in_flight = found.backoffs != host.backoffs
         if status not in SLOW_DOWN:
             if host.backoffs and not is_in_flight:
@@ -704,7 +652,6 @@ class Frontier:
                 self.update_host(host)
             return
         doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
-        now = self.clock.monotonic()
         seconds = min(retry_after or doubled, self._settings.max_backoff)
         added = seconds - max(host.held_until - now, 0)
         if is_in_flight and (retry_after is None or added < FIRST_BACKOFF):
@@ -744,52 +691,25 @@ class Frontier:
             else:
                 del held[name]
 
-    def delay(self, name: str) -> float:
-        """Return the delay of a host, in seconds; 0 if it has none."""
-        host = self.hosts.get(name)
-        return host.delay if host is not None else 0
-
-    def is_active(self, name: str) -> bool:
-        """Whether a host has requests in progress."""
-        host = self.hosts.get(name)
-        return host is not None and host.active > 0
-
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
-        host = self.hosts.get(name)
-        own = [each for each in host.queues if each.address.origin == origin] if host else ()
+        own = [each for each in self.known_host(name).queues if each.address.origin == origin]
         return {each.place for each in own if each.address.kind != Kind.ROBOTS_TXT}
-
-    def _forget_if_idle(self, host: Host) -> None:
-        """Remove the oldest of the hosts that have no requests, if there are too many."""
-        if host.queues or host.active or self.hosts.get(host.name) is not host:
-            return
-        self._cancel_alarm(host)
-        self._idle[host.name] = host
-        self._idle.move_to_end(host.name)
-        while len(self._idle) > MAX_IDLE_HOSTS:
-            name, oldest = self._idle.popitem(last=False)
-            if oldest.queues or oldest.active:
-                continue
-            if oldest.seconds_left(self.clock.monotonic()):
-                self._idle[name] = oldest  # its delay is not over
-                break
-            del self.hosts[name]
 
     def _set_alarm(self, host: Host, seconds: float) -> None:
         """Look at a host again after so many seconds, or earlier."""
         at = self.clock.monotonic() + seconds
-        if self.is_closing or (host in self._alarms and self._alarms[host][0] <= at):
-            return
-        self._cancel_alarm(host)
-        self._alarms[host] = at, self.clock.call_later(seconds, self._ring, host)
+        if not self.is_closing and at < host.alarm_at:
+            self._cancel_alarm(host)
+            host.alarm_at, host.alarm = at, self.clock.call_later(seconds, self._ring, host)
 
     def _cancel_alarm(self, host: Host) -> None:
-        if host in self._alarms:
-            self._alarms.pop(host)[1].cancel()
+        if host.alarm is not None:
+            host.alarm.cancel()
+        host.alarm_at = inf
 
     def _ring(self, host: Host) -> None:
-        del self._alarms[host]
+        host.alarm_at = inf
         self.update_host(host)
 
     # Requests in the downloader.
@@ -800,7 +720,7 @@ class Frontier:
         Returns True for a request that is in progress: its queue has given it in time.
         """
         found = self.in_progress.get(request)
-        if found is not None and request not in self.dropping:
+        if found is not None and found.host is not self.dropped:
             host = found.host
             is_alone = host.active == 1 and found.backoffs == host.backoffs
             if not host.is_paced or (is_alone and self._is_reserved(host)):
@@ -809,19 +729,20 @@ class Frontier:
         address = self.waiting.address(request)
         if address in self.waiting.queues:
             return False
-        host, now = self.hosts_of(address)[0], self.clock.monotonic()
-        if host.is_paced and (host.seconds_left(now) or not self._is_reserved(host)):
+        queue = WaitingQueue(self.waiting, address)
+        seconds = queue.host.seconds_left(self.clock.monotonic())
+        if seconds or (queue.host.is_paced and not self._is_reserved(queue.host)):
             return False
-        self._begin(request, InProgress(host, host, address.origin, False, host.backoffs))
+        self.start(queue, request)
         return True
 
     def close(self) -> None:
         """End all waiting in the downloader, and give no more requests: the spider closes."""
         self.is_closing = True
         self.collect_ended()
-        for host in tuple(self._alarms):
+        for waiter in tuple(self.waiting.waiters.values()):
+            fire(waiter, False)
+        for host in tuple(self.hosts.values()):
             self._cancel_alarm(host)
-        self.waiting.close()
-        if self.reservations is not None:
-            for host in tuple(self.hosts.values()):
+            if self.reservations is not None:
                 self.update_host(host)

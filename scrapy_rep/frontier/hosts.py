@@ -11,6 +11,8 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from scrapy.utils.asyncio import CallLaterResult
+
     from .frontier import Queue
 
 FIRST_BACKOFF = 1.0
@@ -41,6 +43,9 @@ class Host:
     """Until when no request starts because of such an answer."""
     is_paced: bool = False
     """Whether one request starts after the other: there is a delay, or a back-off."""
+    alarm: CallLaterResult | None = None
+    """What looks at its queues again, at ``alarm_at``."""
+    alarm_at: float = inf
 
     def set_delay(self, key: str, seconds: float) -> None:
         """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""

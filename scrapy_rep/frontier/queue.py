@@ -135,8 +135,7 @@ class OriginPriorityQueue(Queues):
         self._size += 1
         if queue.size == 1:
             self._queues[address] = queue
-            self.frontier.added(queue)
-        elif self.by_priority:
+        if queue.size == 1 or self.by_priority:
             self.frontier.update(queue)
 
     def pop(self) -> Request | None:
@@ -244,7 +243,7 @@ class OriginPriorityQueue(Queues):
             queue = self._queues[address] = OriginQueue(self, address, name)
             queue.size, queue.prios = len(requests), requests.close()
             self._size += queue.size
-            self.frontier.added(queue)
+            self.frontier.update(queue)
 
 
 class PriorityFirstQueue(OriginPriorityQueue):

@@ -170,7 +170,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        leases = [(host, lease + self.frontier.delay(host), 0)]
+        leases = [(host, lease + self.frontier.known_host(host).delay, 0)]
         refused, _ = json.loads(self.call("renew", json.dumps(leases)))
         return float(refused.get(host, 0))
 
@@ -200,7 +200,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             queues = self.leased.setdefault(queue.host.name, {})
             if name not in queues:
                 queues[name] = queue
-                self.frontier.added(queue)
+                self.frontier.update(queue)
 
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
@@ -209,8 +209,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues.values()):
                 self.return_host(host)
-        delay = self.frontier.delay
-        leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
+        known = self.frontier.known_host
+        leases = [(host, LEASE + known(host).delay, len(own)) for host, own in self.leased.items()]
         found = self._try_call("renew", json.dumps(leases))
         refused, names = json.loads(found or "[{}, []]")
         for host in refused:
@@ -229,7 +229,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Remove the queues of a host that this worker no longer has."""
         for queue in self.leased.pop(host, {}).values():
             queue.size = 0
-        self.frontier.update_origin(host)
+        self.frontier.update_host(self.frontier.known_host(host))
 
     def call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""
