@@ -744,5 +744,4 @@ class Frontier:
             fire(waiter, False)
         for host in tuple(self.hosts.values()):
             self._cancel_alarm(host)
-            if self.reservations is not None:
-                self.update_host(host)
+            self._release_unwanted(host)

@@ -98,12 +98,8 @@ class FakeEngine:
     def __init__(self) -> None:
         self.active: set[Request] = set()
         """The requests in the downloader."""
-        self.excluded: set[Request] = set()
+        self.extra: set[Request] = set()
         self.woken = 0
-
-    @property
-    def extra(self) -> set[Request]:
-        return self.excluded
 
     def is_active(self, request: Request) -> bool:
         return request in self.active
@@ -112,12 +108,12 @@ class FakeEngine:
         self.woken += 1
 
     def exclude(self, request: Request) -> bool:
-        is_new = request not in self.excluded
-        self.excluded.add(request)
+        is_new = request not in self.extra
+        self.extra.add(request)
         return is_new
 
     def include(self, request: Request) -> None:
-        self.excluded.discard(request)
+        self.extra.discard(request)
 
 
 class FakePolicies:

@@ -327,7 +327,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.wait(caller, robots_txt, later)
     await settle()
     assert caller in crawl.frontier.waiting.waiters
-    assert crawl.engine.excluded == {caller, robots_txt, later}
+    assert crawl.engine.extra == {caller, robots_txt, later}
     for expected in (robots_txt, caller, later):
         crawl.end(last)
         await crawl.clock.run(5)
@@ -337,7 +337,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.end(last)
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
-    assert crawl.engine.excluded == set()
+    assert crawl.engine.extra == set()
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:

@@ -62,7 +62,10 @@ class Shared:
     def is_wanted(self, _: Host) -> bool:
         return self.wanted
 
-    def update_host(self, _: object) -> None:
+    def known_host(self, _: str) -> Host:
+        return self.host
+
+    def update_host(self, _: Host) -> None:
         self.granted.append(self.clock.now - 1000)
         if self.asks_again:
             self.asks_again = False
