@@ -10,7 +10,9 @@ import asyncio
 import functools
 import inspect
 import signal
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -80,6 +82,16 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
     # pytest and pytest-twisted run a plain function, and wait for the Deferred that it returns.
     pyfuncitem.obj = run
+
+
+@contextmanager
+def traced_memory() -> Iterator[Callable[[], tuple[int, int]]]:
+    """Trace memory. Yields what returns the bytes that are used, and the most that were."""
+    tracemalloc.start()
+    try:
+        yield tracemalloc.get_traced_memory
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from scrapy.settings import Settings
@@ -65,10 +66,12 @@ class Done:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The lines of JSON. The first ones are compared with their schema."""
+        """The lines of JSON. The first ones are compared with their schema and their type."""
         found: list[dict[str, Any]] = [json.loads(line) for line in self.out.splitlines()]
         for record in found[:MAX_VALIDATED]:
-            _validator(record["type"]).validate(record)
+            kind = RECORDS[record["type"]]
+            _validator(kind).validate(record)
+            assert json.loads(msgspec.json.encode(msgspec.convert(record, kind))) == record
         return found
 
     @property
@@ -86,21 +89,8 @@ RECORDS = {
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    """Return what compares a record with its schema, which has to describe every field."""
-    return Draft202012Validator(_closed(schema([RECORDS[name]])))
-
-
-def _closed(part: Any) -> Any:
-    """A schema that allows only the fields that it names."""
-    if isinstance(part, list):
-        return [_closed(each) for each in part]
-    if not isinstance(part, dict):
-        return part
-    closed = {key: _closed(value) for key, value in part.items()}
-    if isinstance(part.get("properties"), dict) and part.get("type") == "object":
-        closed["additionalProperties"] = False
-    return closed
+def _validator(kind: Any) -> Draft202012Validator:
+    return Draft202012Validator(schema([kind]))
 
 
 Run = Callable[..., Done]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import tracemalloc
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.sources import MAX_LINE, Target, target_of, urls_from
+from tests.conftest import traced_memory
 
 from .conftest import write
 
@@ -90,14 +90,11 @@ def test_memory_does_not_grow_with_the_file() -> None:
     url = f"<url><loc>https://a.example/{'x' * 80}</loc></url>\n"
     write(x_xml=f"<urlset>{url * 30_000}</urlset>")
     urls = urls_from("x.xml")
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         next(urls)
-        before, _ = tracemalloc.get_traced_memory()
+        before, _ = traced()
         assert sum(1 for _ in islice(urls, 29_999)) == 29_999
-        after, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        after, most = traced()
     assert after - before < 100_000
     assert most < 2_000_000
 
@@ -113,12 +110,9 @@ def test_memory_does_not_grow_with_the_file() -> None:
 )
 def test_one_entry_of_a_sitemap_takes_bounded_memory(content: str) -> None:
     write(x_xml=f"<urlset>{content}</urlset>")
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         (url,) = urls_from("x.xml")
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        _, most = traced()
     assert url.startswith("https://a.example/")
     assert len(url) <= MAX_LINE
     assert most < 10 * MAX_LINE  # libxml2 reads no longer text

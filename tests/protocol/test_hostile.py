@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from itertools import permutations
 
 import pytest
@@ -11,6 +10,7 @@ from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.records import Pacing
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
 from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
+from tests.conftest import traced_memory
 
 not_measured = pytest.mark.no_cover
 """Coverage would take most of the time. Other tests cover the same branches."""
@@ -36,14 +36,11 @@ LARGEST = (
 @pytest.mark.parametrize("name", LARGEST)
 def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
     body, url = HOSTILE.get(name) or (ATTACKS[name].body, ATTACKS[name].url(2048))
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         robots = RobotsTxt.parse(body)
         robots.verdict(url, "a-bad")
         robots.verdict(url, "a-bad")
-        held, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        held, _ = traced()
     assert held < 20 * LIMIT
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from urllib.parse import urldefrag, urlparse
@@ -23,6 +22,7 @@ from scrapy_rep.protocol.paths import (
     verdict_as_sent,
 )
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from tests.conftest import traced_memory
 
 
 @pytest.mark.parametrize(
@@ -110,17 +110,14 @@ def test_origin(url: str, expected: str | None) -> None:
 
 
 def test_long_authorities_are_not_kept_in_memory() -> None:
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         for number in range(500):
             long = f"{number}" + "x" * 20_000
             assert origin_of(f"http://{long}@h{number}.example/") == f"http://h{number}.example"
             assert origin_of(f"http://{long}") is None
             port = "0" * 20_000 + "81"
             assert origin_of(f"http://p{number}.example:{port}/") == f"http://p{number}.example:81"
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+        kept, _ = traced()
     assert kept < 10_000_000, "128 URLs are in the cache of urlsplit"
 
 

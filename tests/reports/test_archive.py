@@ -6,7 +6,6 @@ import gzip
 import json
 import random
 import threading
-import tracemalloc
 from hashlib import sha256
 from ipaddress import ip_address
 from pathlib import Path
@@ -24,6 +23,7 @@ from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_reco
 from scrapy_rep.reports.files import BackgroundFile
 from scrapy_rep.settings import Settings
 from testing.archives import Record, records_of
+from tests.conftest import traced_memory
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 PAGE = b"<html><head></head><body><pre>User-agent: *\n</pre></body></html>"
@@ -388,9 +388,6 @@ def test_any_damage_is_survived(path: Path) -> None:
 
 def test_the_memory_is_limited(path: Path) -> None:
     path.write_bytes(gzip.compress(record("response", http(bytes(60_000_000)))))
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         assert [len(found.body or b"") for found in read(path, print)] == [SIZE_LIMIT + 1]
-        assert tracemalloc.get_traced_memory()[1] < 20_000_000
-    finally:
-        tracemalloc.stop()
+        assert traced()[1] < 20_000_000

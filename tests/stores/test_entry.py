@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 import zlib
 from math import isfinite
 
@@ -25,6 +24,7 @@ from scrapy_rep.stores.entry import (
     decode,
     encode,
 )
+from tests.conftest import traced_memory
 
 NOW = 1_800_000_000.123
 FULL = Entry(
@@ -150,13 +150,10 @@ def test_a_decompression_bomb_is_an_error() -> None:
     bomb = VERSION + b"".join(deflate.compress(bytes(1_000_000)) for _ in range(100))
     bomb += deflate.flush()
     assert len(bomb) < OCTETS_LIMIT
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         with pytest.raises(ValueError):  # noqa: PT011
             decode(bomb)
-        assert tracemalloc.get_traced_memory()[1] < 4 * CONTENT_LIMIT
-    finally:
-        tracemalloc.stop()
+        assert traced()[1] < 4 * CONTENT_LIMIT
 
 
 def check(octets: bytes) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis import exceptions
@@ -107,22 +108,10 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
     assert client.keys("*") == [fence]
 
 
-class FailingClient:
-    """A client whose calls raise the next of some errors."""
-
-    def __init__(self, *errors: Exception) -> None:
-        self.errors = [*errors]
-
-    def eval(self, *_: object) -> int:
-        if self.errors:
-            raise self.errors.pop(0)
-        return 1
-
-    def getrange(self, *_: object) -> int:
-        return self.eval()
-
-    def close(self) -> None:
-        self.eval()
+def failing(error: Exception) -> Any:
+    """Return a client whose calls raise an error."""
+    call = Mock(side_effect=error)
+    return Mock(eval=call, getrange=call, close=call)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +128,7 @@ class FailingClient:
 async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     """A method of the store raises StoreError. A crawl goes on in memory."""
     store = RedisStore("redis://127.0.0.1:1", ttl=60)
-    store._client = FailingClient(*[error] * 15)
+    store._client = failing(error)
     calls: list[Callable[[Store], Awaitable[object]]] = [
         lambda store: store.get(ORIGIN),
         lambda store: store.put(ORIGIN, ENTRY, 1),
@@ -166,7 +155,7 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
     for user, option in ((":Zk9x%2Fy@", ""), ("user:Zk9x%2Fy@", ""), ("", "?password=Zk9x%2Fy")):
         store = RedisStore(f"redis://{user}127.0.0.1:1/0{option}", ttl=60)
         for text in ("command, with args beginning with: Zk9x/y", "AUTH Zk9x/y"):
-            store._client = FailingClient(exceptions.ResponseError(f"unknown {text}"))
+            store._client = failing(exceptions.ResponseError(f"unknown {text}"))
             with pytest.raises(StoreError, match="unknown") as error:
                 store.open()
             assert "Zk9x" not in str(error.value)
