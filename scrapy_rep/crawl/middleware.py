@@ -30,7 +30,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..frontier.clock import Clock, fire
@@ -40,8 +39,6 @@ from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
-from ..protocol.robotstxt import RobotsTxt
-from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
@@ -116,20 +113,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
         return self.policies.files
 
-    def tdm_rule(self, response: Response) -> TdmRule | None:
-        """Return the rule of a TDM file for a response; None if there is none (REP_TDMREP)."""
-        tdm_files = self.policies.tdm_files
-        return None if tdm_files is None else tdm_files.rule(response)
-
-    def usage_file(self, response: Response) -> RobotsTxt | None:
-        """Return the robots.txt that states a usage for a response; None if none is known to."""
-        if not self.policies.states_usage:  # the usual case
-            return None
-        origin = self.policies.known_origin(response)
-        if origin is None or not self.policies.may_state_usage(origin):
-            return None
-        return origin.content
-
     # Requests.
 
     async def process_request(self, request: Request) -> Request | None:
@@ -163,8 +146,8 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self._record_exception(request)
             return found
         self.process_request_2(origin, request)
-        if self.policies.states_usage and self.policies.may_state_usage(origin):
-            self.policies.origin_for[request] = origin
+        if self.policies.states_usage:
+            self.policies.note_use(request, origin)
         return None
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | None:
@@ -190,8 +173,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if origin is not None:
             origin.is_unused = False
             self.policies.evict()
-            if self.policies.may_state_usage(origin):
-                self.policies.origin_for[request] = origin
+            self.policies.note_use(request, origin)
         return None
 
     def _process_held(self, host: str | None) -> None:
@@ -201,21 +183,16 @@ class RobotsTxtMiddleware(FrontierOwner):
         or the host has asked for fewer requests.
         """
         for request, entry in tuple(self._in_progress.items()):
-            if host is not None and host != entry.host.name:
+            if entry.origin is None or host not in (None, entry.host.name):
                 continue
-            key = origin_of(request.url)
-            download = self._engine.take_held(request) if key is not None else None
-            if key is not None and download is not None:
+            download = self._engine.take_held(request)
+            if download is not None:
                 self.frontier.finish(request, sent=False)
-                deferred_from_coro(self._hold(request, download, key))
+                ready = deferred_from_coro(self._process_when_ready(request, entry.origin))
+                ready.addBoth(self._put_back, request, download)
 
-    async def _hold(self, request: Request, download: Deferred[Any], key: str) -> None:
-        """Put a request back into its download slot as soon as it may be sent."""
-        result: Any = None
-        try:
-            result = await self._process_when_ready(request, key)
-        except Exception:
-            result = Failure()
+    def _put_back(self, result: Any, request: Request, download: Deferred[Any]) -> None:
+        """Put a request back into its download slot, which may be sent now, unless it has ended."""
         if result is not None:
             fire(download, result)
         elif download.called:  # it was cancelled
@@ -339,8 +316,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if mode == "annotate":
             self._warn_of_final_url(request, response, verdict)
             return response
-        is_unknown = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
-        if is_unknown and not is_called:
+        if verdict.reason is Reason.UNREACHABLE and self._engine.is_closing and not is_called:
             return self._go_back(request)
         raise self._disallow(request, verdict, response)
 
@@ -366,27 +342,14 @@ class RobotsTxtMiddleware(FrontierOwner):
         scheme without robots.txt.
         """
         url, final_url = request.url, response.url
-        key = origin_of(final_url)
-        if key is None:
-            if not lacks_host(final_url):
-                return None
-            verdict = Verdict(False, Reason.INVALID_HOST)
-        elif key == origin_of(url) and path_of(final_url) == path_of(url):
+        if origin_of(final_url) == origin_of(url) and path_of(final_url) == path_of(url):
             return None
-        elif (local := self.policies.local_disallow(key, final_url)) is not None:
-            verdict = local  # its robots.txt is not fetched
-        else:
-            origin = await self.policies.wait_for(key, request, response)
-            if origin is not None:
-                tokens = self.policies.tokens(request)
-                verdict = self.policies.verdict(origin, final_url, tokens)
-            else:
-                detail = "the spider closed before its robots.txt was known"
-                verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
-        request.meta[ROBOTSTXT] = verdict
-        self._stats.inc_value("robotstxt/final_url")
-        if not verdict.allowed:
-            self._stats.inc_value("robotstxt/final_url/disallowed")
+        verdict = await self.policies.verdict_on(final_url, request, response)
+        if verdict is not None:
+            request.meta[ROBOTSTXT] = verdict
+            self._stats.inc_value("robotstxt/final_url")
+            if not verdict.allowed:
+                self._stats.inc_value("robotstxt/final_url/disallowed")
         return verdict
 
     def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:

@@ -7,45 +7,37 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache, partial
-from itertools import takewhile
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from scrapy.utils.log import failure_to_exc_info
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.python.failure import Failure
+from scrapy.utils.defer import deferred_from_coro
 
-from ..fetch.fetch_limit import FetchLimit
-from ..fetch.fetcher import TOO_MANY_REDIRECTS, Fetcher
-from ..frontier.clock import Clock, fire
-from ..frontier.engine import WATCH_INTERVAL, Engine
+from ..fetch.fetcher import Fetcher
+from ..frontier.clock import Clock
+from ..frontier.engine import Engine
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
-from ..origin import Action, Origin, OriginFile, State, UnreachablePolicy
+from ..origin import Action, Origin, State, UnreachablePolicy
 from ..protocol.access import (
     NO_ROBOTS_TXT,
+    TOO_MANY_REDIRECTS,
     AccessResult,
     Cancelled,
     FetchResult,
     Rules,
-    Unavailable,
     Unreachable,
 )
 from ..protocol.agents import parse_user_agent
-from ..protocol.paths import ROBOTS_TXT, host_of, origin_of, path_of
+from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from ..protocol.records import Pacing, describe
 from ..protocol.robotstxt import RobotsTxt
-from ..protocol.verdict import Verdict
+from ..protocol.tdmrep import TdmRule
+from ..protocol.verdict import Reason, Verdict
 from ..robotparser import RepRobotParser
 from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.claims import Lookup
@@ -60,15 +52,8 @@ if TYPE_CHECKING:  # what most crawls do not import
 
 logger = get_logger(__name__)
 
-RECENT = 0.25
-"""Seconds for which a fetch is a recent one. Most files arrive within this time."""
-
 MIN_USE = 1.0
 """Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
-
-REFRESH_WAIT = 2.0
-"""Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
-for. Most files arrive within half a second."""
 
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
@@ -87,15 +72,6 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 def _address(origin: str) -> Address:
     """Return the address of ordinary requests to an origin."""
     return Address(host_of(origin), origin)
-
-
-class Fetch(NamedTuple):
-    """A fetch in progress."""
-
-    file: OriginFile
-    ended: Deferred[Any]
-    began: float
-    """On the monotonic clock."""
 
 
 class PolicyCache:
@@ -121,13 +97,11 @@ class PolicyCache:
         self.files = FileTable(settings.cache_size)
         """The origins in memory, by their normal form."""
         self._parsed = self.files.parsed
-        self._fetches: dict[str, Fetch] = {}
-        """The fetches in progress: of a robots.txt by origin, of another file by its URL."""
-        self._waiting_responses: Counter[str] = Counter()
-        """How many responses wait for a file of an origin, which is that of their final URL."""
         self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins of requests in progress that may state something about their responses.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
+        self.states_usage = False
+        """Whether a robots.txt of this crawl may state a usage of its pages."""
         self.bodies: dict[str, bytes] | None = None
         """The good copies by origin, as they were received; None if they are not kept."""
         self.local_rules: LocalRulesFile | None = None
@@ -151,25 +125,15 @@ class PolicyCache:
         shared = self.store.store if self.store is not None and self.store.store.shared else None
         if shared is not None:
             self.frontier.reservations = Reservations(shared, self.frontier)
-        self._fetch_limit = FetchLimit(
-            settings.concurrent_robotstxt_requests, clock, engine, settings.connections
-        )
         self.fetcher = Fetcher(
             crawler,
             settings,
-            engine,
             self.frontier,
-            self._fetch_limit,
-            clock,
             shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
         self.tdm_files = TdmFiles(crawler, self) if settings.tdmrep else None
         """The TDM files of the crawl. None without REP_TDMREP."""
-        self.states_usage = False
-        """Whether a robots.txt of this crawl may state a usage of its pages."""
-        self._idle_polls = 0
-        """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
     # Policies in memory.
 
@@ -180,12 +144,6 @@ class PolicyCache:
             return None
         self._parsed.move_to_end(key)
         return origin
-
-    def known_origin(self, response: Response) -> Origin | None:
-        """Return the origin of a response as its request knew it, else as it is in memory."""
-        key, request = origin_of(response.url), response.request
-        origin = None if request is None else self.origin_for.get(request)
-        return origin if origin and origin.key == key else self.files.get(key or "")
 
     def get_or_fetch(
         self, key: str, request: Request, *, is_excepted: bool = False
@@ -214,34 +172,34 @@ class PolicyCache:
         ``response`` is the response to the request, if that is what waits.
         """
         started_at = self._clock.monotonic()
-        with self.waiting(key, request, response):
+        with self.fetcher.waiting(key, request, response):
             while (origin := self.get_or_fetch(key, request)) is None:
-                if key not in self._fetches:
+                if key + ROBOTS_TXT not in self.fetcher.in_progress:
                     break
-                await self.fetch_ended(key)
+                await self.fetcher.ended(key + ROBOTS_TXT)
                 origin = self.files.get(key)
                 if origin is not None and origin.answered_at >= started_at:
                     break  # even if it has expired since
             return origin
 
-    @contextmanager
-    def waiting(self, key: str, request: Request, response: Response | None) -> Iterator[None]:
-        """Note that a request, or the response to it, waits for a file of an origin."""
-        self._waiting_responses[key] += 1
-        if response is not None:
-            self._engine.exclude_response(request, response)
-        try:
-            yield
-        finally:
-            if response is not None:
-                self._engine.include(request)
-            self._waiting_responses[key] -= 1
-            if not self._waiting_responses[key]:
-                del self._waiting_responses[key]
+    async def verdict_on(
+        self, url: str, request: Request, response: Response | None = None
+    ) -> Verdict | None:
+        """Return the verdict on a URL for the crawler of a request, when its robots.txt is known.
 
-    def is_wanted(self, key: str) -> bool:
-        """Whether a request or a response waits for a file of an origin."""
-        return key in self._waiting_responses or bool(self.frontier.places(host_of(key), key))
+        Returns None for a scheme without robots.txt. See :meth:`wait_for`.
+        """
+        key = origin_of(url)
+        if key is None:
+            return Verdict(False, Reason.INVALID_HOST) if lacks_host(url) else None
+        local = self.local_disallow(key, url)
+        if local is not None:  # its robots.txt is not fetched
+            return local
+        origin = await self.wait_for(key, request, response)
+        if origin is None:
+            detail = "the spider closed before its robots.txt was known"
+            return Verdict(False, Reason.UNREACHABLE, detail=detail)
+        return self.verdict(origin, url, self.tokens(request))
 
     def evict(self, reserve: int = 0) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
@@ -249,10 +207,10 @@ class PolicyCache:
 
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
-        is_awaited = key in self._fetches or key in self._waiting_responses
         is_queued = bool(self.frontier.places(host_of(key), key) - {Place.UNKNOWN})
         in_progress = self.frontier.in_progress.values()
-        return is_awaited or is_queued or any(entry.origin == key for entry in in_progress)
+        is_needed = is_queued or key in self.fetcher.awaited
+        return is_needed or any(entry.origin == key for entry in in_progress)
 
     # Verdicts.
 
@@ -367,7 +325,7 @@ class PolicyCache:
 
     def can_fetch(self) -> bool:
         """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
-        return not self.frontier.is_closing and self._fetch_limit.can_begin()
+        return not self.frontier.is_closing and self.fetcher.limit.can_begin()
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
@@ -378,9 +336,7 @@ class PolicyCache:
 
     def recent_fetches(self) -> int:
         """Return how many fetches began a short time ago, and have not ended."""
-        latest = self._clock.monotonic() - RECENT
-        fetches = reversed(self._fetches.values())
-        return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
+        return self.fetcher.recent()
 
     def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
@@ -416,6 +372,32 @@ class PolicyCache:
         """Return the delay that is already known for an origin, in seconds; 0 if there is none."""
         origin = self.files.get(key or "")
         return self.seconds_between(origin.last_pacing) if origin is not None else 0
+
+    # What origins state about the use of their pages.
+
+    def note_use(self, request: Request, origin: Origin) -> None:
+        """Keep an origin that may state a usage of the response to a request, until that ends."""
+        if origin.content is not None and origin.content.has_usage:
+            self.origin_for[request] = origin
+
+    def stated_usage(self, response: Response) -> tuple[RobotsTxt | None, TdmRule | None]:
+        """Return the robots.txt that states a usage of a page, and the rule of its TDM file.
+
+        They are those that the request of the page knew, or else those in memory.
+        """
+        if not self.states_usage and self.tdm_files is None:  # the usual case
+            return None, None
+        key, request = origin_of(response.url), response.request
+        origin = None if request is None else self.origin_for.get(request)
+        if origin is None or origin.key != key:
+            origin = self.files.get(key or "")
+        if origin is None:
+            return None, None
+        robots, tdm = origin.content, origin.tdm.content if origin.tdm is not None else None
+        return (
+            robots if robots is not None and robots.has_usage else None,
+            tdm.rule(response.url) if tdm is not None else None,
+        )
 
     # The pace of hosts.
 
@@ -469,78 +451,22 @@ class PolicyCache:
 
     def poll(self) -> None:
         """Do the work that no request causes. Called twice a second."""
-        self._fetch_limit.update()
         self.files.measure()
         self.evict()
         if self._engine.is_closing:
             if self.frontier.is_closing:  # a response that has just arrived had its time
-                self._cancel(self._fetches.values())
+                self.fetcher.cancel()
             self.frontier.close()
         else:
             self.frontier.collect_ended()
-            active = self._engine.active
-            is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
-            is_over = is_over and not any(map(len, self.frontier.queues))
-            self._idle_polls = self._idle_polls + 1 if is_over else 0
-            if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
-                # Those for which no request waits would keep the crawl open.
-                self._cancel(
-                    fetch for fetch in self._fetches.values() if not self.is_wanted(fetch.file.key)
-                )
+        self.fetcher.poll()
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes."""
         self.frontier.close()
-        self._cancel(self._fetches.values())
-
-    def may_state_usage(self, origin: Origin) -> bool:
-        """Whether the robots.txt of an origin may state a usage of its pages."""
-        content = origin.content
-        return content is not None and content.has_usage
+        self.fetcher.cancel()
 
     # Fetches.
-
-    def run(
-        self,
-        key: str,
-        file: OriginFile,
-        fetch: Callable[[], Awaitable[FetchResult]],
-        finish: Callable[[FetchResult], None],
-    ) -> None:
-        """Fetch a file in a task of its own, unless it is being fetched or the spider is closing.
-
-        The task continues if a request that waits for it is cancelled. ``finish`` is called at its
-        end, whatever happens.
-        """
-        if self.frontier.is_closing or key in self._fetches:
-            return
-
-        def end(result: FetchResult | Failure) -> None:
-            self._fetches.pop(key, None)
-            if isinstance(result, Failure):
-                assert result.value is not None
-                result = self.fetcher.unexpected(file, result.value)
-            finish(result)
-
-        ended = deferred_from_coro(fetch())
-        self._fetches[key] = Fetch(file, ended, self._clock.monotonic())
-        ended.addBoth(end).addErrback(self._log_failure, file)
-
-    async def fetch_ended(self, key: str) -> None:
-        """Return when the fetch in progress has ended, if there is one."""
-        fetch = self._fetches.get(key)
-        if fetch is not None:
-            waiter: Deferred[None] = Deferred()
-            fetch.ended.addBoth(lambda _: fire(waiter, None))
-            await maybe_deferred_to_future(waiter)
-
-    def _cancel(self, fetches: Iterable[Fetch]) -> None:
-        # The others end already.
-        cancelled = [fetch for fetch in fetches if not fetch.file.is_cancelled]
-        for fetch in cancelled:
-            fetch.file.is_cancelled = True
-        for fetch in cancelled:
-            fetch.ended.cancel()
 
     def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the robots.txt of an origin."""
@@ -556,7 +482,7 @@ class PolicyCache:
                     self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
                 self.evict()
 
-        self.run(origin.key, origin, partial(self._load_or_fetch, origin, page, found), finish)
+        self.fetcher.start(origin, partial(self._load_or_fetch, origin, page, found), finish)
 
     async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
@@ -565,8 +491,7 @@ class PolicyCache:
             await self.store.load(origin, found)
         content = origin.content
         if found.entry is None:
-            fetch = self.fetcher.fetch(origin, page, self.is_wanted, may_probe=self._may_probe)
-            event = await fetch
+            event = await self.fetcher.fetch(origin, page, may_probe=self._may_probe)
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
@@ -599,34 +524,13 @@ class PolicyCache:
                     entry = self.store.entry(origin, event, found)
             finally:  # the claim is released, whatever happens
                 save = deferred_from_coro(self.store.save(origin, entry, found))
-                save.addErrback(self._log_failure, origin)
+                save.addErrback(self.fetcher.log_failure, origin)
         if is_cancelled:
             return
         body = event.body if isinstance(event, Rules) else found.body
         if self.bodies is not None and body is not None:
             self.bodies[origin.key] = body
-        self.count_result(origin, event)
         self._on_result(origin, page, event, body)
-
-    def count_result(self, file: OriginFile, event: FetchResult | None) -> None:
-        """Count a fetch after which there are no rules."""
-        if isinstance(event, (Unavailable, Unreachable)):
-            kind = "unavailable" if isinstance(event, Unavailable) else "unreachable"
-            self._stats.inc_value(f"{file.stats}/{kind}")
-            if isinstance(event, Unavailable) and event.result is not AccessResult.UNAVAILABLE:
-                self._stats.inc_value(f"{file.stats}/unavailable/{event.result}")
-
-    def _log_failure(self, failure: Failure, file: OriginFile) -> None:
-        is_cancelled = isinstance(failure.value, (asyncio.CancelledError, CancelledError))
-        if not is_cancelled and not file.is_error_reported:
-            file.is_error_reported = True
-            logger.error(
-                "Error in scrapy-rep while it handled the %(file)s of %(origin)s. Please report "
-                "this bug.",
-                {"file": file.name, "origin": file.key},
-                exc_info=failure_to_exc_info(failure),
-                extra={"spider": self._crawler.spider},
-            )
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
@@ -644,7 +548,7 @@ class PolicyCache:
         if file.state is State.UNAVAILABLE and file.unavailable != file.reported_unavailable:
             file.reported_unavailable = file.unavailable.value
             self._log_unavailable(file)
-        self.states_usage = self.states_usage or self.may_state_usage(file)
+        self.states_usage |= file.content is not None and file.content.has_usage
         pacing, tokens = self.apply_pace(file, page), self.tokens(page)
         records = describe(file.content, tokens) if pacing and file.content else None
         if records is not None and records != file.reported_pace:

@@ -10,10 +10,10 @@ from functools import partial
 from scrapy.statscollectors import StatsCollector
 
 from ..exceptions import SettingError
-from ..fetch.fetcher import access_policy, retry_pause
+from ..fetch.fetcher import access_policy
 from ..frontier.clock import Clock
 from ..origin import Origin
-from ..protocol.access import AccessResult, FetchResult, Rules, access_result
+from ..protocol.access import AccessResult, FetchResult, Rules, access_result, retry_pause
 from ..settings import Settings, without_passwords
 from ..stores import Entry, Store, StoreError
 from ..stores.base import TTL

@@ -189,7 +189,7 @@ class PageDirectivesMiddleware:
     def _read(self, response: Response, request: Request) -> _Page:
         robots = tdm = None
         if self._robots is not None:
-            robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
+            robots, tdm = self._robots.policies.stated_usage(response)
         tokens = product_tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
         directives = directives_of(response, statements_in(response, tokens, tdm))
         stated: list[usage.Signals] = []
