@@ -14,24 +14,18 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from ..fetch.fetcher import Fetcher
+from ..fetch.outcome_log import log_outcome
 from ..frontier.clock import Clock
-from ..frontier.engine import Engine
+from ..frontier.engine import WATCH_INTERVAL, Engine
 from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
 from ..origin import Action, Origin, State, UnreachablePolicy
-from ..protocol.access import (
-    NO_ROBOTS_TXT,
-    TOO_MANY_REDIRECTS,
-    AccessResult,
-    Cancelled,
-    FetchResult,
-    Rules,
-    Unreachable,
-)
+from ..protocol.access import Cancelled, FetchResult, Rules
 from ..protocol.agents import parse_user_agent
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from ..protocol.records import Pacing, describe
@@ -62,7 +56,8 @@ fewer."""
 AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
 
 policy_changed = object()
-"""The signal that a fetch for a ``host`` has ended which has requests in progress."""
+"""The signal that a fetch for a ``host`` has ended which has requests in progress, or that other
+local rules apply now, for whatever host: it is None then."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -134,6 +129,7 @@ class PolicyCache:
         )
         self.tdm_files = TdmFiles(crawler, self) if settings.tdmrep else None
         """The TDM files of the crawl. None without REP_TDMREP."""
+        self._looping = create_looping_call(self._poll)
 
     # Policies in memory.
 
@@ -174,9 +170,8 @@ class PolicyCache:
         started_at = self._clock.monotonic()
         with self.fetcher.waiting(key, request, response):
             while (origin := self.get_or_fetch(key, request)) is None:
-                if key + ROBOTS_TXT not in self.fetcher.in_progress:
+                if not await self.fetcher.ended(key + ROBOTS_TXT):
                     break
-                await self.fetcher.ended(key + ROBOTS_TXT)
                 origin = self.files.get(key)
                 if origin is not None and origin.answered_at >= started_at:
                     break  # even if it has expired since
@@ -230,13 +225,14 @@ class PolicyCache:
             return rules.verdict(origin.key, url, self._clock.time(), decide)
         return origin.verdict(url, tokens, now, policy)
 
-    def known_site_verdict(self, url: str, tokens: tuple[str, ...]) -> Verdict | None:
-        """Return what the robots.txt of a URL says, whatever local rules say. None if unknown."""
-        origin = self.files.get(origin_of(url) or "")
-        is_answered = origin is not None and origin.state in (State.UNAVAILABLE, State.UNREACHABLE)
-        if origin is None or not (is_answered or origin.content is not None):
+    def known_site_verdict(self, request: Request) -> Verdict | None:
+        """Return what robots.txt says about a request, without local rules. None if unknown."""
+        origin = self.files.get(origin_of(request.url) or "")
+        no_rules = State.UNAVAILABLE, State.UNREACHABLE
+        if origin is None or (origin.content is None and origin.state not in no_rules):
             return None
-        return origin.verdict(url, tokens, self.now(), self._unreachable_policy)
+        tokens = self.tokens(request)
+        return origin.verdict(request.url, tokens, self.now(), self._unreachable_policy)
 
     def local_disallow(self, key: str, url: str) -> Verdict | None:
         """Return the verdict of a local rule that disallows a URL of an origin, or None."""
@@ -266,17 +262,13 @@ class PolicyCache:
 
     def address(self, request: Request) -> Address:
         """Return which queue a request belongs to."""
-        meta = request.meta
-        url = request.url
+        meta, url = request.meta, request.url
         key = origin_of(url)
         if key is None:
             return Address("", None, Kind.EXEMPT)
-        if not (
-            DONT_OBEY in meta
-            or "download_slot" in meta
-            or self.local_rules is not None
-            or url.endswith(ROBOTS_TXT)
-        ):
+        rules = self.local_rules
+        is_robots_txt = url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT
+        if not (DONT_OBEY in meta or "download_slot" in meta or rules is not None or is_robots_txt):
             return _address(key)  # the usual case
         host, slot = host_of(key), meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
@@ -286,7 +278,7 @@ class PolicyCache:
             kind = Kind.ROBOTS_TXT if meta.get(IS_ROBOTSTXT_REQUEST) else Kind.EXEMPT
         elif self.local_disallow(key, url) is not None:
             kind = Kind.EXEMPT
-        elif self._excepts(key, url):
+        elif is_robots_txt or (rules and rules.excepts(key, url, self._clock.time())):
             kind = Kind.EXCEPTED
         return Address(host, key, kind, slot)
 
@@ -424,33 +416,36 @@ class PolicyCache:
 
     def get_usable(self, key: str, request: Request) -> Origin | None:
         """Return an origin whose policy lets a request start now, else None. May start a fetch."""
-        is_excepted = self._excepts(key, request.url)
+        is_excepted = self.address(request).kind == Kind.EXCEPTED
         origin = self.get_or_fetch(key, request, is_excepted=is_excepted)
         has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
         return None if has_to_wait and not is_excepted else origin
-
-    def _excepts(self, key: str, url: str) -> bool:
-        """Whether a URL is allowed, whatever the robots.txt says."""
-        if url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT:
-            return True
-        rules = self.local_rules
-        return rules is not None and rules.excepts(key, url, self._clock.time())
 
     def note_page(self, key: str | None) -> None:
         """Note that a page of an origin has answered with a 2xx or 3xx."""
         if key is not None:
             (self._parsed.get(key) or self.files.find_or_add(key)).has_pages = True
 
-    def reload_local_rules(self) -> bool:
-        """Read local rules that have changed again. Returns whether other rules apply now."""
-        is_new = self.local_rules is not None and self.local_rules.reload(self._crawler.spider)
-        if is_new:
-            self._stats.inc_value("robotstxt/local_rules_reloads")
-            self._stopped.clear()
-        return is_new
+    def open(self) -> None:
+        """Begin to call :meth:`poll` twice a second: the spider is open."""
+        self._engine.open()
+        self._poll()
+        self._looping.start(WATCH_INTERVAL, now=False)
+
+    def _poll(self) -> None:
+        try:
+            self.poll()
+        except Exception:  # it must not end the calls
+            logger.exception(
+                "Could not check the engine of the crawl", extra={"spider": self._crawler.spider}
+            )
 
     def poll(self) -> None:
-        """Do the work that no request causes. Called twice a second."""
+        """Do the work that no request causes."""
+        if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
+            self._stats.inc_value("robotstxt/local_rules_reloads")
+            self._stopped.clear()
+            self._crawler.signals.send_catch_log(policy_changed, host=None)
         self.files.measure()
         self.evict()
         if self._engine.is_closing:
@@ -463,6 +458,8 @@ class PolicyCache:
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes."""
+        if self._looping.running:
+            self._looping.stop()
         self.frontier.close()
         self.fetcher.cancel()
 
@@ -471,18 +468,8 @@ class PolicyCache:
     def _fetch(self, origin: Origin, page: Request) -> None:
         """Load or fetch the robots.txt of an origin."""
         found = Lookup()
-
-        def finish(event: FetchResult) -> None:
-            try:
-                self._finish(origin, page, None if found.entry is not None else event, found)
-            finally:
-                self._stopped.discard(origin.key)
-                self.frontier.update_origin(origin.host)
-                if self.frontier.is_active(origin.host):
-                    self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
-                self.evict()
-
-        self.fetcher.start(origin, partial(self._load_or_fetch, origin, page, found), finish)
+        fetch = partial(self._load_or_fetch, origin, page, found)
+        self.fetcher.start(origin, fetch, partial(self._finish, origin, page, found))
 
     async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
@@ -491,46 +478,46 @@ class PolicyCache:
             await self.store.load(origin, found)
         content = origin.content
         if found.entry is None:
-            event = await self.fetcher.fetch(origin, page, may_probe=self._may_probe)
+            may_probe = partial(self._may_probe, origin)
+            event = await self.fetcher.fetch(origin, page, may_probe=may_probe)
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
         return event
 
-    def _may_probe(self, key: str, url: str) -> bool:
+    def _may_probe(self, origin: Origin, url: str) -> bool:
         """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        origin = self.files.get(key)
-        if origin is None or not origin.has_pages or origin.is_probed:
-            return False
-        origin.is_probed = self.local_disallow(key, url) is None
-        return origin.is_probed
+        if origin.has_pages and not origin.is_probed:
+            origin.is_probed = self.local_disallow(origin.key, url) is None
+            return origin.is_probed
+        return False
 
-    def _finish(
-        self, origin: Origin, page: Request, event: FetchResult | None, found: Lookup
-    ) -> None:
-        """Note the result of a fetch. ``event`` is None if the file came from the store."""
-        is_cancelled = isinstance(event, Cancelled)
-        origin.in_flight = False
-        if event is not None:
-            origin.apply(event, self.now())
-        elif found.entry is not None:
-            origin.apply_entry(found.entry)
-        if not is_cancelled:
-            origin.record_answer(self._clock.monotonic())
-        if event is not None and self.store is not None:
-            entry = None
-            try:
-                if not is_cancelled:
-                    entry = self.store.entry(origin, event, found)
-            finally:  # the claim is released, whatever happens
-                save = deferred_from_coro(self.store.save(origin, entry, found))
-                save.addErrback(self.fetcher.log_failure, origin)
-        if is_cancelled:
-            return
-        body = event.body if isinstance(event, Rules) else found.body
-        if self.bodies is not None and body is not None:
-            self.bodies[origin.key] = body
-        self._on_result(origin, page, event, body)
+    def _finish(self, origin: Origin, page: Request, found: Lookup, event: FetchResult) -> None:
+        """Note the result of a fetch, which has no meaning if the file came from the store."""
+        result = event if found.entry is None else None
+        try:
+            if found.entry is not None:
+                origin.apply_entry(found.entry)
+            else:
+                origin.apply(event, self.now())
+            if not isinstance(result, Cancelled):
+                origin.record_answer(self._clock.monotonic())
+            if result is not None and self.store is not None:
+                entry = None
+                try:
+                    if not isinstance(result, Cancelled):
+                        entry = self.store.entry(origin, result, found)
+                finally:  # the claim is released, whatever happens
+                    save = deferred_from_coro(self.store.save(origin, entry, found))
+                    save.addErrback(self.fetcher.log_failure, origin)
+            if not isinstance(result, Cancelled):
+                self._on_result(origin, page, result, found.body)
+        finally:
+            self._stopped.discard(origin.key)
+            self.frontier.update_origin(origin.host)
+            if self.frontier.is_active(origin.host):
+                self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
+            self.evict()
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:
@@ -541,13 +528,12 @@ class PolicyCache:
     def _on_result(
         self, file: Origin, page: Request, event: FetchResult | None, body: bytes | None
     ) -> None:
-        if isinstance(event, Unreachable) and file.state is State.UNREACHABLE and file.failures < 2:
-            self._warn_of_outage(file, event)
+        body = event.body if isinstance(event, Rules) else body
+        if self.bodies is not None and body is not None:
+            self.bodies[file.key] = body
+        log_outcome(file, event, self._settings, self.now(), self._crawler.spider)
         if self._events is not None:
             self._events.fetched(file, event, body)
-        if file.state is State.UNAVAILABLE and file.unavailable != file.reported_unavailable:
-            file.reported_unavailable = file.unavailable.value
-            self._log_unavailable(file)
         self.states_usage |= file.content is not None and file.content.has_usage
         pacing, tokens = self.apply_pace(file, page), self.tokens(page)
         records = describe(file.content, tokens) if pacing and file.content else None
@@ -561,62 +547,3 @@ class PolicyCache:
             )
         if self._events is not None:
             self._events.paced(file, tokens, self.frontier.delay(file.host))
-
-    def _log_unavailable(self, file: Origin) -> None:
-        """Log that a site answers with something else than a robots.txt or a 404."""
-        values = {"origin": file.key, "status": file.status, "url": file.url}
-        extra = {"spider": self._crawler.spider}
-        if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
-            logger.warning(
-                "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
-                "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
-                "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
-                values,
-                extra=extra,
-            )
-        elif file.unavailable is AccessResult.CHALLENGE:
-            logger.warning(
-                "%(origin)s has a challenge for browsers instead of its robots.txt (status "
-                "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
-                "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
-                values,
-                extra=extra,
-            )
-        elif file.unavailable is AccessResult.REFUSED:
-            logger.info(
-                "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
-                "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
-                "REP_DISALLOW_STATUSES.",
-                values,
-                extra=extra,
-            )
-
-    def _warn_of_outage(self, file: Origin, event: Unreachable) -> None:
-        if file.content is not None:
-            effect = "Its last good copy is used"
-        elif self._settings.on_unreachable == "allow":
-            effect = "All requests to the site are allowed, because REP_ON_UNREACHABLE is 'allow'"
-        elif self._settings.on_unreachable == "wait":
-            seconds = file.refresh_at - self.now()
-            effect = (
-                f"Requests to the site wait up to {self._settings.max_wait:g} s (REP_MAX_WAIT), "
-                f"then they are dropped. The next attempt is in {seconds:.0f} s"
-            )
-        else:
-            status, remedy = event.status or 0, "REP_ON_UNREACHABLE = 'allow'"
-            if event.failure == TOO_MANY_REDIRECTS:
-                remedy = f"REP_ON_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
-            elif 200 <= status <= 299 and event.failure.endswith(NO_ROBOTS_TXT):
-                remedy = f"REP_NOT_ROBOTS = 'unavailable' or {remedy}"
-            elif 500 <= status <= 599:
-                remedy = f"REP_5XX_AS_404_HOSTS = [{file.host!r}] or {remedy}"
-            effect = (
-                "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch "
-                f"succeeds, for {self._settings.unreachable_days:g} days at most "
-                f"(REP_UNREACHABLE_DAYS): then they are allowed. To allow them now, set {remedy}"
-            )
-        logger.warning(
-            "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
-            {"origin": file.key, "failure": event.failure.rstrip("."), "effect": effect},
-            extra={"spider": self._crawler.spider},
-        )

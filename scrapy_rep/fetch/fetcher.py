@@ -170,13 +170,14 @@ class Fetcher:
                 extra={"spider": self._crawler.spider},
             )
 
-    async def ended(self, url: str) -> None:
-        """Return when the fetch in progress of a file has ended, if there is one."""
+    async def ended(self, url: str) -> bool:
+        """Return True when the fetch in progress of a file has ended; False if there is none."""
         fetch = self.in_progress.get(url)
         if fetch is not None:
             waiter: Deferred[None] = Deferred()
             fetch.ended.addBoth(lambda _: fire(waiter, None))
             await maybe_deferred_to_future(waiter)
+        return fetch is not None
 
     @contextmanager
     def waiting(self, key: str, request: Request, response: Response | None) -> Iterator[None]:
@@ -232,7 +233,7 @@ class Fetcher:
         page: Request,
         *,
         may_fetch: MayFetch | None = None,
-        may_probe: Callable[[str, str], bool] | None = None,
+        may_probe: Callable[[str], bool] | None = None,
     ) -> FetchResult:
         """Fetch a file, and retry as the settings say.
 
@@ -266,7 +267,7 @@ class Fetcher:
             url = f"{file.key}/{uuid4().hex}"
             # The site neither asks for a pause nor has a challenge.
             is_plain = event.failure == f"status {event.status}" and event.retry_after is None
-            if is_plain and (event.status or 0) >= 500 and may_probe(file.key, url):
+            if is_plain and (event.status or 0) >= 500 and may_probe(url):
                 event = await self._probe(file, page, event, url)
         if isinstance(event, (Rules, NotModified, Unavailable)):
             event = event._replace(expires_at=event.expires_at - self._clock.step())
