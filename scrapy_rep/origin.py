@@ -401,9 +401,11 @@ class Origin(OriginFile):
 
         Returns False for a robots.txt with rules, whatever they are.
         """
-        is_answered = self.state in (State.UNAVAILABLE, State.UNREACHABLE)
-        has_no_rules = is_answered and self.content is None
-        return has_no_rules and not self.verdict_on("/", (), now, unreachable).allowed
+        if self.content is not None:
+            return False
+        if self.state is State.UNAVAILABLE:
+            return self.unavailable is AccessResult.DISALLOWED
+        return self.state is State.UNREACHABLE and not self._may_be_crawled(unreachable, now)
 
     def next_attempt(self, now: float, unreachable: UnreachablePolicy) -> float | None:
         """Return the seconds until the next attempt at an origin that is disallowed as unreachable.

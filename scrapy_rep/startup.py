@@ -104,7 +104,8 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
 def _known_crawler(tokens: Iterable[str]) -> tuple[str, str] | None:
     """Return the name and the operator of the first well-known crawler with one of the tokens."""
     text = files(__package__).joinpath("crawlers.toml").read_text("utf-8")
-    wanted = {token for token in tokens if f'"{token}"' in text.lower()}
+    lower = text.lower()
+    wanted = {token for token in tokens if f'"{token}"' in lower}
     if not wanted:  # the usual case: the table takes long to read
         return None
     if sys.version_info >= (3, 11):

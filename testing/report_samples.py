@@ -44,12 +44,8 @@ class FakeClock:
     def __init__(self, now: float) -> None:
         self.now = now
 
-    def time(self) -> float:
+    def steady(self) -> float:
         """The time."""
-        return self.now
-
-    def monotonic(self) -> float:
-        """The same time."""
         return self.now
 
 

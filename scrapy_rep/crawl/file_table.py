@@ -74,17 +74,15 @@ class FileTable(Mapping[str, Origin]):
         """Measure the parsed files, whose bytes :meth:`evict` limits."""
         self._parsed_octets = sum(origin.all_octets for origin in self.parsed.values())
 
-    def evict(self, is_in_use: Callable[[str], bool], reserve: int = 0) -> None:
+    def evict(self, is_in_use: Callable[[str], bool]) -> None:
         """Pack and remove the least recently used origins beyond the limits.
 
-        ``is_in_use`` returns whether an origin has to be kept, however many there are. ``reserve``
-        is the number of origins that are about to be added. Those that the caller holds across this
-        call may be packed, so that changes of them are lost.
+        ``is_in_use`` returns whether an origin has to be kept, however many there are. Those that
+        the caller holds across this call may be packed, so that changes of them are lost.
         """
-        most = self._most - reserve
         for _ in range(min(len(self.parsed), MAX_PER_PASS)):
             is_small = self._parsed_octets <= MAX_PARSED_OCTETS
-            if is_small and len(self.parsed) <= min(MAX_PARSED, most):
+            if is_small and len(self.parsed) <= min(MAX_PARSED, self._most):
                 break
             key, origin = next(iter(self.parsed.items()))
             if origin.in_flight:
@@ -95,7 +93,7 @@ class FileTable(Mapping[str, Origin]):
                 self._packed_octets += len(packed)
         for _ in range(min(len(self._packed), MAX_PER_PASS)):
             is_small = self._packed_octets <= self._max_packed_octets
-            if is_small and len(self) <= most:
+            if is_small and len(self) <= self._most:
                 break
             key = next(iter(self._packed))
             if is_in_use(key):

@@ -12,6 +12,7 @@ change during a crawl.
 
 from __future__ import annotations
 
+import os
 import sys
 from calendar import timegm
 from collections.abc import Callable, Mapping
@@ -74,7 +75,8 @@ class LocalRulesFile:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._content = _content_of(path)
+        self._version = _version(path)
+        """What shows that the file may have changed."""
         self._by_site: dict[str, list[LocalRule]] = {}
         self._by_site = self._read()
         self.find = lru_cache(maxsize=MAX_CACHED)(self._find)
@@ -85,10 +87,10 @@ class LocalRulesFile:
 
         A file that cannot be used changes nothing, and is logged once.
         """
-        content = _content_of(self._path)
-        if content == self._content:
+        version = _version(self._path)
+        if version == self._version:
             return False
-        self._content = content
+        self._version = version  # before the file is read: it may change meanwhile
         try:
             by_site = self._read()
         except SettingError as error:
@@ -111,12 +113,10 @@ class LocalRulesFile:
 
     def _read(self) -> dict[str, list[LocalRule]]:
         """Return the rules in the file by site."""
-        text, problem = self._content
-        if not text and self._by_site:  # it is probably being written
-            problem = problem or "it is empty"
         try:
-            if problem:
-                raise ValueError(problem)
+            text = _text_of(self._path)
+            if not text and self._by_site:  # it is probably being written
+                raise ValueError("it is empty")
             return _parsed(text)
         except ValueError as error:
             raise SettingError(f"REP_LOCAL_RULES is {self._path!r}: {error}") from None
@@ -158,17 +158,24 @@ class LocalRulesFile:
         return verdict_as_sent(decide, url)
 
 
-def _content_of(path: str) -> tuple[str, str]:
-    """Return the text of a file, and why it cannot be read, if so."""
+def _version(path: str) -> tuple[int, ...] | None:
     try:
-        return Path(path).read_text("utf-8"), ""
-    except UnicodeDecodeError:
-        return "", "it is not UTF-8"
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        return "", f"it cannot be read: {error}"
+        status = os.stat(path)
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
 
 
 # The functions below raise ValueError for what cannot be used.
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        raise ValueError(f"it cannot be read: {error}") from None
 
 
 def _parsed(text: str) -> dict[str, list[LocalRule]]:
@@ -197,12 +204,11 @@ def _parsed(text: str) -> dict[str, list[LocalRule]]:
 
 
 def _rule(table: Mapping[str, Any], *, is_exception: bool) -> LocalRule:
-    for name in table:
+    for name in (*table, *_KEYS):
+        value = table.get(name)
         if name not in _KEYS:
             known = ", ".join(map(repr, _KEYS))
             raise ValueError(f"unknown key {name!r}: it must be one of {known}")
-    for name in _KEYS:
-        value = table.get(name)
         is_text = isinstance(value, str) and value.strip()
         if value is None and (is_exception or name != "until"):
             raise ValueError(f"the key {name!r} is missing")

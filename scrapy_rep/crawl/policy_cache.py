@@ -148,8 +148,6 @@ class PolicyCache:
 
         Also returns None if a fetch is due and the spider is closing.
         """
-        if key not in self.files:
-            self.evict(reserve=1)
         origin = self.files.find_or_add(key)
         action = self._next_action(origin, is_excepted=is_excepted)
         if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
@@ -196,9 +194,9 @@ class PolicyCache:
             return Verdict(False, Reason.UNREACHABLE, detail=detail)
         return self.verdict(origin, url, self.tokens(request))
 
-    def evict(self, reserve: int = 0) -> None:
+    def evict(self) -> None:
         """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
-        self.files.evict(self._is_in_use, reserve)
+        self.files.evict(self._is_in_use)
 
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""

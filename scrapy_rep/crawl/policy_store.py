@@ -10,14 +10,15 @@ from functools import partial
 from scrapy.statscollectors import StatsCollector
 
 from ..exceptions import SettingError
-from ..fetch.fetcher import access_policy
+from ..fetch.fetcher import access_policy, longest_fetch
 from ..frontier.clock import Clock
 from ..origin import Origin
-from ..protocol.access import AccessResult, FetchResult, Rules, access_result, retry_pause
+from ..protocol.access import FetchResult, Rules
 from ..settings import Settings, without_passwords
 from ..stores import Entry, Store, StoreError
 from ..stores.base import TTL
 from ..stores.claims import Claims, Lookup
+from ..stores.entry import reinterpreted
 from ..stores.registry import open_store
 
 MAX_CLOCK_SKEW = 300.0
@@ -35,7 +36,7 @@ class PolicyStore:
         self, store: Store, settings: Settings, stats: StatsCollector, clock: Clock
     ) -> None:
         self.store = store
-        self.claims = Claims(store, _longest_fetch(settings), clock)
+        self.claims = Claims(store, longest_fetch(settings), clock)
         self._settings = settings
         self._stats = stats
         self._clock = clock
@@ -77,7 +78,8 @@ class PolicyStore:
         """Restore ``origin`` from ``entry``. Returns whether this replaces the fetch."""
         if entry is None or entry.fetched_at > self._clock.time() + MAX_CLOCK_SKEW:
             return False
-        entry = self._interpret(origin, self._on_steady_clock(entry))
+        policy = access_policy(self._settings, origin)
+        entry = reinterpreted(self._on_steady_clock(entry), policy)
         if entry.fetched_at >= origin.fetched_at:
             lookup.body = entry.body
         if origin.restore(entry, self._clock.steady()):
@@ -97,25 +99,6 @@ class PolicyStore:
         since = min(entry.unreachable_since, entry.fetched_at) - self._clock.least_step
         return moved._replace(unreachable_since=min(since, self._clock.steady()))
 
-    def _interpret(self, origin: Origin, entry: Entry) -> Entry:
-        """Return what an entry of a crawl with other settings means in this one."""
-        result = entry.result
-        if result is not AccessResult.UNREACHABLE:
-            latest = entry.fetched_at + self._settings.max_ttl
-            times = min(entry.expires_at, latest), min(entry.refresh_at, latest)
-            entry = entry._replace(expires_at=times[0], refresh_at=times[1])
-        if entry.status is None or result is AccessResult.SUCCESSFUL:
-            return entry
-        if entry.status >= 400:
-            policy, challenge = access_policy(self._settings, origin), AccessResult.CHALLENGE
-            result = access_result(entry.status, policy, challenge=result is challenge)
-        elif result.is_unavailable and self._settings.not_robots == "unreachable":
-            result = AccessResult.UNREACHABLE
-        if result.is_unavailable != entry.result.is_unavailable:
-            # The response has another meaning now: fetch again.
-            return entry._replace(expires_at=0, refresh_at=0)
-        return entry._replace(result=result)
-
 
 def open_policy_store(
     settings: Settings, stats: StatsCollector, clock: Clock
@@ -131,13 +114,3 @@ def open_policy_store(
             f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {error}"
         ) from None
     return None if store is None else PolicyStore(store, settings, stats, clock)
-
-
-def _longest_fetch(settings: Settings) -> float:
-    """Return the seconds that a fetch takes if each attempt times out.
-
-    If it waits for the host of a redirect, which has a delay, another crawler may fetch the file
-    as well.
-    """
-    pauses = map(retry_pause, range(settings.retry_times))
-    return settings.timeout * (settings.retry_times + 1) + sum(pauses)

@@ -20,7 +20,6 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.statscollectors import StatsCollector
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
@@ -81,8 +80,7 @@ class Fetch(NamedTuple):
 
     file: OriginFile
     ended: Deferred[Any]
-    began: float
-    """On the monotonic clock."""
+    began: float  # on the monotonic clock
 
 
 class Fetcher:
@@ -102,7 +100,7 @@ class Fetcher:
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
-        self._stats: StatsCollector = crawler.stats
+        self._stats = crawler.stats
         self._frontier = frontier
         self._engine, self._clock = frontier.engine, frontier.clock
         self._settings = settings
@@ -214,12 +212,9 @@ class Fetcher:
 
     def cancel(self, *, unwanted: bool = False) -> None:
         """End all fetches without a result, or those for which nothing waits."""
-        cancelled = [
-            fetch
-            for fetch in self.in_progress.values()
-            if not fetch.file.is_cancelled  # else it ends already
-            and not (unwanted and self._is_wanted(fetch.file.key))
-        ]
+        # The others end already.
+        fetches = [each for each in self.in_progress.values() if not each.file.is_cancelled]
+        cancelled = [each for each in fetches if not (unwanted and self._is_wanted(each.file.key))]
         for fetch in cancelled:
             fetch.file.is_cancelled = True
         for fetch in cancelled:
@@ -320,7 +315,7 @@ class Fetcher:
         while True:
             visited.add(url)
             if may_fetch is not None and not await may_fetch(url, page):
-                self._count(file, "disallowed")
+                self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
             request = self._request(file, page, url, record)
             try:
@@ -479,6 +474,15 @@ class Fetcher:
         else:
             self._count(file, f"exception_count/{type(error)}")
         return Unreachable(in_words(error), url=url)
+
+
+def longest_fetch(settings: Settings) -> float:
+    """Return the seconds that a fetch takes if each attempt times out.
+
+    It takes longer if it waits for the host of a redirect, which has a delay.
+    """
+    pauses = map(retry_pause, range(settings.retry_times))
+    return settings.timeout * (settings.retry_times + 1) + sum(pauses)
 
 
 def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:

@@ -20,7 +20,6 @@ def log_outcome(
     file: Origin, event: FetchResult | None, settings: Settings, now: float, spider: Spider | None
 ) -> None:
     """Log that a fetch has brought no rules, unless that is known. A store has no event."""
-    extra = {"spider": spider}
     if isinstance(event, Unreachable) and file.state is State.UNREACHABLE and file.failures < 2:
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
@@ -29,11 +28,11 @@ def log_outcome(
                 "failure": event.failure.rstrip("."),
                 "effect": _effect_of_outage(file, event, settings, now),
             },
-            extra=extra,
+            extra={"spider": spider},
         )
     elif file.state is State.UNAVAILABLE and file.unavailable != file.reported_unavailable:
         file.reported_unavailable = file.unavailable.value
-        _log_unavailable(file, extra)
+        _log_unavailable(file, spider)
 
 
 def _effect_of_outage(file: Origin, event: Unreachable, settings: Settings, now: float) -> str:
@@ -60,7 +59,7 @@ def _effect_of_outage(file: Origin, event: Unreachable, settings: Settings, now:
     )
 
 
-def _log_unavailable(file: Origin, extra: dict[str, Spider | None]) -> None:
+def _log_unavailable(file: Origin, spider: Spider | None) -> None:
     """Log that a site answers with something else than a robots.txt or a 404."""
     values = {"origin": file.key, "status": file.status, "url": file.url}
     if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
@@ -69,7 +68,7 @@ def _log_unavailable(file: Origin, extra: dict[str, Spider | None]) -> None:
             "that of a login or an error (status %(status)s, %(url)s). All requests to the site "
             "are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
             values,
-            extra=extra,
+            extra={"spider": spider},
         )
     elif file.unavailable is AccessResult.CHALLENGE:
         logger.warning(
@@ -77,7 +76,7 @@ def _log_unavailable(file: Origin, extra: dict[str, Spider | None]) -> None:
             "%(url)s). All requests to the site are allowed, but probably get the same challenge. "
             "Ask the owner of the site to let your crawler read robots.txt.",
             values,
-            extra=extra,
+            extra={"spider": spider},
         )
     elif file.unavailable is AccessResult.REFUSED:
         logger.info(
@@ -85,5 +84,5 @@ def _log_unavailable(file: Origin, extra: dict[str, Spider | None]) -> None:
             "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
             "REP_DISALLOW_STATUSES.",
             values,
-            extra=extra,
+            extra={"spider": spider},
         )

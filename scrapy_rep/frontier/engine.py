@@ -32,8 +32,8 @@ ATTRIBUTES = {
     ),
     "engine.downloader.slots": "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT",
     "engine.downloader._process_queue": (
-        "neither a back-off nor a local rule that is added during the crawl holds for requests "
-        "that wait for DOWNLOAD_DELAY"
+        "neither a back-off, nor a robots.txt or a local rule that is new, holds for requests that "
+        "wait for DOWNLOAD_DELAY"
     ),
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "

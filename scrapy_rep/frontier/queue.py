@@ -80,7 +80,7 @@ class OriginQueue(Queue):
     def priority(self) -> int:
         if self._first is not None:
             return -self._first.priority
-        return min(_filled(self.owner.open(self)), default=0)
+        return _update_priority(self.owner.open(self)) or 0
 
 
 class OriginPriorityQueue(Queues):
@@ -124,12 +124,15 @@ class OriginPriorityQueue(Queues):
             self._read_state(startprios)
 
     def push_to(self, address: Address, request: Request) -> None:
-        """Add a request with this address."""
         queue = self._queues.get(address)
         if queue is None:
             queue = OriginQueue(self, address, self._new_name(address))
         try:
             queue.push(request)
+        except ValueError:
+            if self.key:
+                self.close_files(queue)  # Scrapy's has an empty one now, which would give None
+            raise
         finally:
             if not queue.size:
                 self.remove(queue)
@@ -218,7 +221,7 @@ class OriginPriorityQueue(Queues):
                     queues[priority] = queue
                 else:
                     queue.close()
-        requests.curprio = min(_filled(requests), default=None)
+        _update_priority(requests)
         return requests
 
     def _new_name(self, address: Address) -> str:
@@ -257,21 +260,18 @@ class PriorityFirstQueue(OriginPriorityQueue):
     by_priority = True
 
 
-def _filled(requests: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:
-    """Return the queues that have requests, by priority. Start requests come after others."""
-    both = start_queues(requests), requests.queues
-    return {priority: queue for each in both for priority, queue in each.items() if queue}
+def _update_priority(requests: ScrapyPriorityQueue) -> int | None:
+    """Set and return the priority of the next request. Scrapy's may be that of one before."""
+    both = requests.queues, start_queues(requests)
+    filled = (priority for each in both for priority, queue in each.items() if queue)
+    requests.curprio = min(filled, default=None)
+    return requests.curprio
 
 
 def _peek(requests: ScrapyPriorityQueue) -> Request | None:
-    """Return the next request of a queue.
-
-    This is not ``requests.peek()``, which may raise KeyError if there are start requests.
-    """
-    filled = _filled(requests)
-    queue: Any = filled.get(min(filled, default=0))
-    with suppress(AttributeError, NotImplementedError):
-        return queue.peek()  # type: ignore[no-any-return]
+    _update_priority(requests)
+    with suppress(AttributeError, NotImplementedError):  # some queues do not have it
+        return requests.peek()
     return None
 
 

@@ -10,7 +10,8 @@ local time = redis.call("TIME")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
 local function queues_of(host)
-    return redis.call("ZRANGEBYLEX", queues, "[" .. host .. " ", "(" .. host .. "!")
+    local start = '["' .. host .. '", '
+    return redis.call("ZRANGEBYLEX", queues, "[" .. start, "(" .. start .. "~")
 end
 
 local function is_ours(host)
@@ -59,10 +60,10 @@ function functions.push(host, is_new, name, score, request)
 end
 
 -- Leases at most `most` hosts whose time has come, but none of those that follow in ARGV. If there
--- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the milliseconds
--- until the next host may be leased, as far as they are known, and the queues of the leased hosts.
+-- are fewer, `most_new` hosts may be new ones; at least `least_new` are. Returns the seconds until
+-- the next host may be leased, at most those of the lease, and the queues of the leased hosts.
 function functions.lease(seconds, most, most_new, least_new)
-    local wait, found, unwanted = seconds * 1000, {}, {}
+    local wait, found, unwanted = tonumber(seconds), {}, {}
     for index = 7, #ARGV do
         unwanted[ARGV[index]] = true
     end
@@ -75,7 +76,7 @@ function functions.lease(seconds, most, most_new, least_new)
                 break
             end
             if tonumber(at) > now then
-                wait = tonumber(at) - now
+                wait = (tonumber(at) - now) / 1000
                 break
             end
             local names = queues_of(host)
@@ -102,14 +103,14 @@ end
 
 -- Leases hosts, or renews their leases. `wanted` has for each host its name, the seconds, and the
 -- number of queues that the worker has. Returns the hosts that cannot be leased now, each with the
--- milliseconds until it can, and the queues of hosts that have more than that number.
+-- seconds until it can, and the queues of hosts that have more than that number.
 function functions.renew(wanted)
     local refused, found = {}, {}
     for _, each in ipairs(cjson.decode(wanted)) do
         local host, seconds, known = unpack(each)
         local left = (redis.call("ZSCORE", hosts, host) or 0) - now
         if left > 0 and not is_ours(host) then
-            refused[#refused + 1] = {host, left}
+            refused[host] = left / 1000
         else
             lease_host(host, seconds)
             local names = queues_of(host)

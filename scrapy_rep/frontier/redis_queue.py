@@ -1,5 +1,4 @@
-"""The queues of a crawl in Redis, for workers that share them by scrapy-redis: a class for its
-setting SCHEDULER_QUEUE_CLASS.
+"""The queues of a crawl in Redis, which workers share by scrapy-redis (SCHEDULER_QUEUE_CLASS).
 
 A worker *leases* the first host whose time has come, and gets the queues of the host. With the
 next request it returns the host: at once, or after the request and the delay if the host has one.
@@ -13,7 +12,7 @@ key                   type        value
 ``{KEY}:hosts``       sorted set  hosts, by the time in milliseconds from which each may be leased
 ``{KEY}:new``         sorted set  hosts whose robots.txt nobody has fetched, in the order of time
 ``{KEY}:leases``      hash        the worker that has leased a host, by host
-``{KEY}:queues``      sorted set  the queues with requests: host, space, the rest of the address
+``{KEY}:queues``      sorted set  the queues with requests: their addresses in JSON
 ``{KEY}:counts``      hash        ``size``: the requests in all queues; ``added``: those ever added
 ``{KEY}:queue:NAME``  sorted set  requests, by priority; each begins with its number of 16 digits
 ====================  ==========  =================================================================
@@ -64,8 +63,7 @@ class LeasedQueue(Queue):
     owner: RedisQueue
 
     def __init__(self, owner: RedisQueue, name: str) -> None:
-        host, _, rest = name.partition(" ")
-        super().__init__(owner, Address(host, *json.loads(rest)))
+        super().__init__(owner, Address(*json.loads(name)))
         self.name = name
         self.size = 1
         """0 if there are no requests, or if the lease has ended."""
@@ -141,8 +139,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     # What scrapy-redis calls.
 
     def push_to(self, address: Address, request: Request) -> None:
-        """Add a request with this address."""
-        host, name = address.host, f"{address.host} {json.dumps(address[1:])}"
+        host, name = address.host, json.dumps(address)
         is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
         encoded = self._encode_request(request)
         self.call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
@@ -179,14 +176,13 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     # What the frontier and its queues call.
 
     def remove(self, queue: LeasedQueue) -> None:
-        """Forget a queue without requests."""
         self.leased.get(queue.host.name, {}).pop(queue.name, None)
 
     async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
         leases = [(host, lease + self.frontier.delay(host), 0)]
         refused, _ = json.loads(self.call("renew", json.dumps(leases)))
-        return refused[0][1] / 1000 if refused else 0
+        return float(refused.get(host, 0))
 
     async def release_host(self, host: str, delay: float) -> None:
         """Return such a host. It cannot be leased for ``delay`` seconds."""
@@ -201,12 +197,12 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
             return False
         in_progress = self.frontier.in_progress.values()
         full = {each.host.name for each in in_progress if each.slot.active >= each.slot.limit}
-        milliseconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
+        seconds, names = json.loads(self.call("lease", LEASE, *missing, *full))
         self._add(*names)
         if not names:
             self._poll.cancel()
-            seconds = min(milliseconds / 1000, POLL)
-            self._poll = self.frontier.clock.call_later(seconds, self.frontier.engine.wake)
+            wake = self.frontier.engine.wake
+            self._poll = self.frontier.clock.call_later(min(seconds, POLL), wake)
         return bool(names)
 
     def _add(self, *names: str) -> None:
@@ -221,16 +217,15 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     def _renew(self) -> None:
         """Renew the leases. Return the hosts that are not in use, so that all take turns."""
         self._renewal = self.frontier.clock.call_later(LEASE / 3, self._renew)
-        is_full = len(self.leased) >= MAX_LEASED
-        unused = {Place.READY, Place.DROPS} if is_full else {Place.READY}
+        unused = {Place.READY, Place.DROPS} if len(self.leased) >= MAX_LEASED else {Place.READY}
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues.values()):
                 self.return_host(host)
         delay = self.frontier.delay
         leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
         found = self._try_call("renew", json.dumps(leases))
-        refused, names = json.loads(found or "[[], []]")
-        for host, _ in refused:
+        refused, names = json.loads(found or "[{}, []]")
+        for host in refused:
             self.forget(host)
         self._add(*names)
 

@@ -22,7 +22,6 @@ from .hosts import FIRST_BACKOFF, Host
 if TYPE_CHECKING:
     from ..stores import Store
     from .frontier import Frontier
-    from .redis_queue import RedisQueue
 
 logger = get_logger(__name__)
 
@@ -52,7 +51,7 @@ class Reservation:
 class Reservations:
     """The reservations of one crawler. It updates a host in the frontier when it is reserved."""
 
-    def __init__(self, store: Store | RedisQueue, frontier: Frontier) -> None:
+    def __init__(self, store: Store, frontier: Frontier) -> None:
         self._store = store
         self._clock = frontier.clock
         self._frontier = frontier
@@ -117,7 +116,7 @@ class Reservations:
         finally:
             del self._hosts[host.name]
             if not self._frontier.is_closing:  # else it would ask again without end
-                self._frontier.update_host(host)
+                self._frontier.update_origin(host.name)
 
 
 def _log(failure: Failure) -> None:

@@ -55,7 +55,7 @@ _UNREADABLE = frozenset(["idna", "punycode", "raw-unicode-escape", "undefined", 
 def markup(response: HtmlResponse) -> bytes:
     """Return a page in an encoding that is a superset of ASCII. For most pages, it is the body."""
     body: bytes = response.body
-    if b"\0" not in body and b"\x1b" not in body:
+    if 0 not in body and 0x1B not in body:  # numbers: CPython finds them sooner than bytes
         return body
     if not (resolve_encoding(response.encoding) or "").startswith(_NOT_ASCII):
         return body

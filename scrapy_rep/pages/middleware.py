@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -19,7 +19,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
-from ..crawl.middleware import RobotsTxtMiddleware
+from ..crawl.middleware import RobotsTxtMiddleware, access_refused
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
 from ..protocol import usage
@@ -56,11 +56,10 @@ _NOT_RETRIED = "access terms"
 """The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 
-class _Page(NamedTuple):
-    """The annotations of a response."""
+_Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
+"""The directives of a response, and the uses that it grants or refuses."""
 
-    directives: PageDirectives
-    usage: dict[str, bool]
+_Refusal: TypeAlias = ItemNotIndexable | ItemUsageRefused
 
 
 def page_directives(response: Response, user_agent: str | Sequence[str]) -> PageDirectives:
@@ -88,7 +87,9 @@ def statements_in(
     if not _HEADERS.isdisjoint(response.headers):
         lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    found = elements(body, (*META_NAMES, *tokens), LICENSE)
+    found = tuple(elements(body, (*META_NAMES, *tokens), LICENSE))
+    if not (lines or found or tdm):  # the usual case
+        return []
     return list(statements(lines, found, tokens, tdm))
 
 
@@ -128,7 +129,6 @@ class PageDirectivesMiddleware:
         self._robots: RobotsTxtMiddleware | None = None
         self._events: CrawlLog | None = None
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
-        crawler.signals.connect(self._on_downloaded, signals.response_downloaded)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -151,9 +151,10 @@ class PageDirectivesMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
-        assert response.request is not None
-        page = self._pages[response] = self._read(response, response.request)
-        directives, meta = page.directives, response.meta
+        request = response.request
+        assert request is not None
+        page = self._pages[response] = self._read(response, request)
+        directives, meta = page[0], request.meta
         meta[settings.PAGE_DIRECTIVES], meta[settings.USAGE] = page
         if directives is not NO_DIRECTIVES:
             terms = directives.access_terms
@@ -166,7 +167,7 @@ class PageDirectivesMiddleware:
                 if applies:
                     self._stats.inc_value(stat)
         if self._events is not None:
-            self._events.page(response.url, directives, page.usage)
+            self._events.page(response.url, *page)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -174,14 +175,15 @@ class PageDirectivesMiddleware:
         """Yield the items and requests that the spider made from a response and may keep."""
         if response not in self._pages:  # another middleware sent it to its errback
             self.process_spider_input(response)
-        page = self._pages[response]
+        directives, uses = page = self._pages[response]
+        may_refuse = directives is not NO_DIRECTIVES or uses
         links: Links | None = None
         async for output in result:
             if isinstance(output, Request):
                 links = links or Links(response)
-                if not self._process_request(output, response, page, links):
+                if not self._process_request(output, response, directives, links):
                     continue
-            elif output is not None and (reason := self._refusal(response.url, page)):
+            elif may_refuse and output is not None and (reason := self._refusal(response, page)):
                 await self._drop(output, response, reason)
                 continue
             yield output
@@ -190,7 +192,8 @@ class PageDirectivesMiddleware:
         robots = tdm = None
         if self._robots is not None:
             robots, tdm = self._robots.policies.stated_usage(response)
-        tokens = product_tokens(self._settings.user_agent(request.headers.get(b"User-Agent")))
+        agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
+        tokens = product_tokens(self._settings.user_agent(agents[-1] if agents else None))
         directives = directives_of(response, statements_in(response, tokens, tdm))
         stated: list[usage.Signals] = []
         if robots is not None:
@@ -203,19 +206,20 @@ class PageDirectivesMiddleware:
                 header_lines(response, "Content-Signal"), header_lines(response, "Content-Usage")
             )
         if not stated and directives is NO_DIRECTIVES:  # the usual case
-            return _Page(NO_DIRECTIVES, {})
-        return _Page(directives, usage.evaluated(stated, directives.tdm_reservation))
+            return NO_DIRECTIVES, {}
+        return directives, usage.evaluated(stated, directives.tdm_reservation)
 
     def _on_spider_opened(self) -> None:
-        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        if self._robots is not None:
-            self._events = self._robots.events
+        self._robots = robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        self._events = robots.events if robots is not None else None
+        signal = access_refused if robots is not None else signals.response_downloaded
+        self._crawler.signals.connect(self._on_downloaded, signal)
 
-    def _refusal(self, url: str, page: _Page) -> ItemNotIndexable | ItemUsageRefused | None:
+    def _refusal(self, response: Response, page: _Page) -> _Refusal | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
-        reason: ItemNotIndexable | ItemUsageRefused
-        directives = page.directives
-        refused = usage.refused(self._settings.intended_uses, page.usage)
+        reason: _Refusal
+        directives, uses = page
+        refused = usage.refused(self._settings.intended_uses, uses)
         if self._settings.noindex == "drop" and directives.noindex:
             names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
         elif self._settings.noindex == "drop" and directives.expired:
@@ -229,12 +233,10 @@ class PageDirectivesMiddleware:
             return None
         if self._events is not None:
             is_usage = isinstance(reason, ItemUsageRefused)
-            self._events.page_dropped(url, names, is_usage=is_usage)
+            self._events.page_dropped(response.url, names, is_usage=is_usage)
         return reason
 
-    async def _drop(
-        self, item: Any, response: Response, reason: ItemNotIndexable | ItemUsageRefused
-    ) -> None:
+    async def _drop(self, item: Any, response: Response, reason: _Refusal) -> None:
         """Drop an item with the log, signal and stats of an item that a pipeline drops."""
         self._stats.inc_value(reason.stat)
         spider = self._crawler.spider
@@ -252,7 +254,7 @@ class PageDirectivesMiddleware:
         )
 
     def _process_request(
-        self, request: Request, response: Response, page: _Page, links: Links
+        self, request: Request, response: Response, directives: PageDirectives, links: Links
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
@@ -262,7 +264,7 @@ class PageDirectivesMiddleware:
             meta[settings.LINK_REL] = tuple(sorted(rel))
         else:
             meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
-        if self._settings.nofollow == "drop" and page.directives.nofollow:
+        if self._settings.nofollow == "drop" and directives.nofollow:
             reason = "nofollow"
         elif self._settings.rel_nofollow == "drop" and "nofollow" in rel:
             reason = "rel_nofollow"

@@ -15,8 +15,6 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from typing_extensions import assert_never
-
 from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, expires_at, http_date, lifetime
 from .lines import begins_as_markup, file_of, read
 from .parser import list_groups, records
@@ -283,34 +281,24 @@ def event_of(
     if answer.body is not None:
         answer = answer._replace(body=file_of(answer.body))
     url, status, body, headers, copy, from_cache = answer
-    result, failure = _meaning(answer, policy)
-    match result:
-        case AccessResult.SUCCESSFUL:
-            own = lifetime(headers, now, shared=policy.shared)
-            content, expires = parse(body, url=url), policy.expires_at(headers, now)
-            made_from = CopyInfo(url, lifetime=own)
-            return Rules(content, status, made_from, expires, body or b"", from_cache)
-        case AccessResult.NOT_MODIFIED:
-            # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
-            known = None if copy is None else copy.lifetime
-            default = DEFAULT_LIFETIME if known is None else known
-            return NotModified(policy.expires_at(headers, now, default))
-        case AccessResult.REDIRECT:
-            return None
-        case AccessResult.UNREACHABLE:
-            is_busy = status == 429 or status >= 500
-            pause = retry_after(headers.get("retry-after"), now) if is_busy else None
-            return Unreachable(failure, status, url, pause)
-        case (
-            AccessResult.UNAVAILABLE
-            | AccessResult.DISALLOWED
-            | AccessResult.NOT_ROBOTS_TXT
-            | AccessResult.REFUSED
-            | AccessResult.CHALLENGE
-        ):
-            return unavailable(answer, policy, now, result)
-        case _:
-            assert_never(result)
+    result, failure = meaning(answer, policy)
+    if result is AccessResult.SUCCESSFUL:
+        own = lifetime(headers, now, shared=policy.shared)
+        content, expires = parse(body, url=url), policy.expires_at(headers, now)
+        made_from = CopyInfo(url, lifetime=own)
+        return Rules(content, status, made_from, expires, body or b"", from_cache)
+    if result is AccessResult.NOT_MODIFIED:
+        # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
+        known = None if copy is None else copy.lifetime
+        default = DEFAULT_LIFETIME if known is None else known
+        return NotModified(policy.expires_at(headers, now, default))
+    if result is AccessResult.REDIRECT:
+        return None
+    if result.is_unavailable:
+        return unavailable(answer, policy, now, result)
+    is_busy = status == 429 or status >= 500
+    pause = retry_after(headers.get("retry-after"), now) if is_busy else None
+    return Unreachable(failure, status, url, pause)
 
 
 def unavailable(
@@ -326,7 +314,7 @@ def unavailable(
     return Unavailable(answer.url, expires, answer.status, result, answer.from_cache)
 
 
-def _meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
+def meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
     """Return what a response means, and the failure if the file is unreachable."""
     status, mark = answer.status, answer.headers.get("cf-mitigated")
     is_test = status >= 400 and is_challenge(mark, answer.body)

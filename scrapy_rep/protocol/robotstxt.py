@@ -6,16 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from .access import (
-    REASONS,
-    REDIRECT_STATUSES,
-    REFUSAL_STATUSES,
-    AccessPolicy,
-    AccessResult,
-    access_result,
-    is_challenge,
-    other_page,
-)
+from .access import REASONS, REDIRECT_STATUSES, AccessPolicy, AccessResult, Answer, meaning
 from .agents import WILDCARD_AGENT, product_tokens
 from .lines import SIZE_LIMIT, decoded, read, require_bytes
 from .matcher import GroupMatcher, PatternIndex
@@ -154,13 +145,9 @@ class RobotsTxt:
         require_bytes(body)
         result = AccessResult.UNREACHABLE
         if status is not None:
-            challenge = status in REFUSAL_STATUSES and is_challenge(None, body)
-            result = access_result(status, AccessPolicy(), challenge=challenge)
+            result, _ = meaning(Answer(url or "", status, body), AccessPolicy())
         if result is AccessResult.SUCCESSFUL:
-            page = other_page(body)
-            if page is None:
-                return cls(body, strict=strict, url=url)
-            result = page
+            return cls(body, strict=strict, url=url)
         robots = cls(b"", strict=strict, url=url)
         robots._reason = REASONS.get(result, Reason.UNREACHABLE)
         robots._detail = "no response" if status is None else f"status {status:d}"

@@ -38,7 +38,6 @@ from warcio.timeutils import iso_date_to_datetime
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
-from ..frontier.clock import Clock
 from ..logs import get_logger
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT, file_of
@@ -82,12 +81,9 @@ _LINE_BREAK = re.compile(rb"[\r\n]+")
 class Archive:
     """The archive of one crawl. Raises OSError or ValueError if its file cannot be made."""
 
-    def __init__(
-        self, path: str, spider: str, settings: Settings, stats: StatsCollector, clock: Clock
-    ) -> None:
+    def __init__(self, path: str, spider: str, settings: Settings, stats: StatsCollector) -> None:
         self._spider, self._settings = spider, settings
         self._stats = stats
-        self._clock = clock
         self.file = BackgroundFile(Path(path))
         self._has_logged = False
 
@@ -118,7 +114,7 @@ class Archive:
 
     async def close(self) -> None:
         """Return when all records are written, or after some seconds."""
-        await self.file.close(self._clock)
+        await self.file.close()
         self._report()
 
     def _report(self) -> None:
@@ -247,8 +243,7 @@ class ArchivedRobotsTxt(NamedTuple):
     """The file, decoded, up to the size limit and one byte. None for a 304 and if the body is cut
     off or cannot be decoded."""
     sha256: str | None
-    """The SHA-256 of the file, as a store has it. For a 304, that of the copy that is still valid.
-    """
+    """The SHA-256 of the file, as a store has it; for a 304, of the copy that is still valid."""
 
 
 def read(

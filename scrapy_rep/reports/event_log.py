@@ -97,9 +97,8 @@ class CrawlLog:
         self._unreachable_policy = UnreachablePolicy(
             settings.on_unreachable == "allow", settings.unreachable_days
         )
-        self._now, self._monotonic = clock.time, clock.monotonic
         # The wall clock may be set while the crawl runs. Gaps between requests must not change.
-        self._epoch = clock.time() - clock.monotonic()
+        self._at = clock.steady
         self._file = file
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
@@ -135,9 +134,6 @@ class CrawlLog:
         self._size += len(octets)
         if self._size > BUFFER_SIZE:
             self.flush()
-
-    def _at(self) -> float:
-        return self._epoch + self._monotonic()
 
     # Requests.
 
@@ -230,7 +226,7 @@ class CrawlLog:
             if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
         else:
-            disallows_all = origin.disallows_all(self._now(), self._unreachable_policy)
+            disallows_all = origin.disallows_all(self._at(), self._unreachable_policy)
             effect = "disallow" if disallows_all else "allow"
         found = records.FetchEvent(
             result,
@@ -319,7 +315,7 @@ class CrawlReport(CrawlLog):
     ) -> None:
         assert crawler.stats is not None
         self._crawler, self._stats = crawler, crawler.stats
-        self._clock, self._archive = clock, archive
+        self._archive = archive
         now = clock.time()
         run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
@@ -366,11 +362,11 @@ class CrawlReport(CrawlLog):
         }
         self.end(downloads, reason)
         try:
-            await self._file.call(self._write_report, self._clock, REPORT_TIMEOUT)
+            await self._file.call(self._write_report, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
         except Exception as error:
             self._report_failure(self._log_path, error)
-        await self._file.close(self._clock)
+        await self._file.close()
         self._report_file_failure()
 
     def _report_failure(self, path: Path, error: object) -> None:
@@ -436,7 +432,6 @@ def paths_of(
         if not os.access(path.parent, os.W_OK):
             raise PermissionError(EACCES, "its folder cannot be written to", str(path))
         targets.append(path)
-    first = targets[0]
     # A file name has at most 255 bytes.
-    stem = os.fsencode(first.stem)[:150].decode(errors="ignore")
-    return targets, first.with_name(f"{stem}.{run_id}.events.gz")
+    stem = os.fsencode(targets[0].stem)[:150].decode(errors="ignore")
+    return targets, targets[0].with_name(f"{stem}.{run_id}.events.gz")

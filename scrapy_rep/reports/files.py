@@ -16,10 +16,9 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 from stat import S_IMODE, S_ISREG
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
-if TYPE_CHECKING:
-    from ..frontier.clock import Clock
+from ..stores.threaded import result_of
 
 T = TypeVar("T")
 
@@ -28,8 +27,6 @@ QUEUE_LIMIT = 1 << 26
 
 CLOSE_TIMEOUT = 30.0
 """Seconds that :meth:`BackgroundFile.close` waits at most for the disk."""
-
-POLL_INTERVAL = 0.02
 
 _write = os.write
 
@@ -89,27 +86,21 @@ class BackgroundFile:
         self._refused += records
         self.failure = self.failure or failure
 
-    async def call(self, function: Callable[[], T], clock: Clock, timeout: float) -> T:
+    async def call(self, function: Callable[[], T], timeout: float) -> T:
         """Return the result of a function that the thread calls after all writes.
 
         Raises TimeoutError after ``timeout`` seconds, and what the function raises.
         """
         try:
-            future = self._thread.submit(function)
+            work = self._thread.submit(function)
         except RuntimeError as error:  # the interpreter is shutting down
             raise TimeoutError(str(error)) from None
-        until = clock.monotonic() + timeout
-        while not future.done():
-            if clock.monotonic() > until:
-                future.cancel()
-                raise TimeoutError(f"it took more than {timeout:g} s")
-            await clock.sleep(POLL_INTERVAL)
-        return future.result()
+        return await result_of(work, timeout)
 
-    async def close(self, clock: Clock) -> None:
+    async def close(self) -> None:
         """Close the file after all writes, or give up if the disk does not answer."""
         try:
-            await self.call(lambda: os.close(self._file), clock, CLOSE_TIMEOUT)
+            await self.call(lambda: os.close(self._file), CLOSE_TIMEOUT)
             self.sha256 = self._digest.hexdigest()
         except TimeoutError:
             left = self._added - self.written - self._unwritten

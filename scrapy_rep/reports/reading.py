@@ -133,14 +133,11 @@ class Database:
             "", isolation_level=None, check_same_thread=False, detect_types=sqlite3.PARSE_COLNAMES
         )
         self._sql.row_factory = sqlite3.Row
+        self.close = self._sql.close
         self._sql.create_aggregate("first_five", 1, _FirstFive)  # type: ignore[arg-type]
         self._sql.executescript(_SCHEMA)
         self._runs: list[Run] = []
         self._places = 0
-
-    def close(self) -> None:
-        """Remove the database."""
-        self._sql.close()
 
     def add(self, events: Iterator[Event]) -> Run | None:
         """Add the events of one run, of which it is the first. None if it is known.

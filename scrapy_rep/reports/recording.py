@@ -38,7 +38,7 @@ def open_recordings(
             from .archive import Archive
 
             path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
-            archive = Archive(path, spider.name, settings, crawler.stats, clock)
+            archive = Archive(path, spider.name, settings, crawler.stats)
         crawler.signals.connect(archive.start, signal=signals.spider_opened)
         if not settings.report:
             crawler.signals.connect(archive.close, signal=signals.spider_closed)

@@ -247,6 +247,7 @@ class Rows:
             folder / "survey.duckdb",
             config={"autoinstall_known_extensions": False, "autoload_known_extensions": False},
         )
+        self.close = self._database.close
         pairs = [(agent, purpose) for agent, purposes in crawlers.items() for purpose in purposes]
         self._database.execute(
             "CREATE TABLE crawlers AS SELECT unnest(?) AS agent, unnest(?) AS purpose",
@@ -258,10 +259,6 @@ class Rows:
             "CHECK (site IS NOT NULL AND result IS NOT NULL))"
         )
         self._database.execute(files(__package__).joinpath("survey.sql").read_text("utf-8"))
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
 
     def read(self, path: Path, survey: Literal["now", "before"] = "now") -> None:
         """Add the rows of a file to this survey, or to the one before. Raises RowFileError."""

@@ -20,7 +20,13 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..protocol.access import MAX_RETRY_AFTER, AccessResult, CopyInfo
+from ..protocol.access import (
+    MAX_RETRY_AFTER,
+    AccessPolicy,
+    AccessResult,
+    CopyInfo,
+    access_result,
+)
 from ..protocol.lines import SIZE_LIMIT
 
 
@@ -151,6 +157,24 @@ _ENTRY_CHECKS: dict[str, Callable[[Any], bool]] = {
     "failures": lambda value: type(value) is int and value >= 0,
 }
 """Whether a value is valid for a field of the head. None is valid where it is the default."""
+
+
+def reinterpreted(entry: Entry, policy: AccessPolicy) -> Entry:
+    """Return what an entry means under a policy, which may be another than when it was put."""
+    result, expires_at, refresh_at = entry.result, entry.expires_at, entry.refresh_at
+    if result is not AccessResult.UNREACHABLE:
+        latest = entry.fetched_at + policy.max_ttl
+        expires_at, refresh_at = min(expires_at, latest), min(refresh_at, latest)
+    if entry.status is not None and result is not AccessResult.SUCCESSFUL:
+        if entry.status >= 400:
+            is_test = result is AccessResult.CHALLENGE
+            result = access_result(entry.status, policy, challenge=is_test)
+        elif result.is_unavailable and policy.not_robots == "unreachable":
+            result = AccessResult.UNREACHABLE
+        if result.is_unavailable != entry.result.is_unavailable:
+            # The response has another meaning now: fetch again.
+            return entry._replace(expires_at=0, refresh_at=0)
+    return entry._replace(result=result, expires_at=expires_at, refresh_at=refresh_at)
 
 
 def encode(entry: Entry) -> bytes:

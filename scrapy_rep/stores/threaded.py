@@ -49,8 +49,8 @@ class ThreadedStore(ABC):
         last = ThreadPoolExecutor(1)
         ended = last.submit(self._end)
         last.shutdown(wait=False)
-        with suppress(StoreError):
-            await _result(ended)
+        with suppress(TimeoutError):
+            await result_of(ended, CALL_TIMEOUT)
 
     async def get(self, origin: str) -> Entry | None:
         return await self._run(self._get, origin)
@@ -123,7 +123,11 @@ class ThreadedStore(ABC):
     async def _run(self, method: Callable[..., T], *arguments: object) -> T:
         if self._is_closed:
             raise StoreError("it is closed")
-        return await _result(self._threads.submit(self._call, method, *arguments))
+        try:
+            work = self._threads.submit(self._call, method, *arguments)
+            return await result_of(work, CALL_TIMEOUT)
+        except TimeoutError:
+            raise StoreError(f"it has not answered for {CALL_TIMEOUT:g} s") from None
 
     def _call(self, method: Callable[..., T], *arguments: object) -> T:
         with self._errors():
@@ -142,10 +146,10 @@ def decoded(octets: bytes | None) -> Entry | None:
         return None
 
 
-async def _result(work: Future[T]) -> T:
+async def result_of(work: Future[T], timeout: float) -> T:
     """Return the result of ``work``, on each event loop. A cancellation does not end the work.
 
-    Raises StoreError if it takes longer than :data:`CALL_TIMEOUT`.
+    Raises TimeoutError if it takes longer than ``timeout`` seconds.
     """
     deferred: Deferred[T] = Deferred()
 
@@ -165,8 +169,7 @@ async def _result(work: Future[T]) -> T:
             call_in_loop(end, work.exception())
 
     work.add_done_callback(ended)
-    error = StoreError(f"it has not answered for {CALL_TIMEOUT:g} s")
-    timer = call_later(CALL_TIMEOUT, end, error)
+    timer = call_later(timeout, end, TimeoutError(f"it took more than {timeout:g} s"))
     try:
         return await maybe_deferred_to_future(deferred)
     finally:

@@ -182,6 +182,7 @@ def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:
         (response("2025-03-02T06:00", URL, status=404), "", 0),
         (response("2025-03-02T06:00", URL, status=403), "REP_DISALLOW_STATUSES=403", 1),
         (response("2025-03-02T06:00", URL, b"<!doctype html>"), "", 0),
+        (response("2025-03-02T06:00", URL, b"<!doctype html>"), "REP_NOT_ROBOTS=unreachable", 1),
         (response("2025-03-02T06:00", URL, b""), "", 0),
         # The last good copy.
         (response("2025-03-02T06:00", URL, status=503), "", 1),

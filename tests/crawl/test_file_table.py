@@ -105,9 +105,10 @@ class Table(FileTable):
         super().__init__(most)
         self.in_use: set[str] = set()
 
-    def evict_all(self, reserve: int = 0) -> None:
-        """Pack and remove the files that are not in use."""
-        self.evict(self.in_use.__contains__, reserve)
+    def evict_all(self, most: int | None = None) -> None:
+        """Pack and remove the files that are not in use, and beyond another limit, if given."""
+        self._most = self._most if most is None else most
+        self.evict(self.in_use.__contains__)
 
 
 def add(table: Table, *keys: str) -> None:
@@ -142,10 +143,10 @@ def test_the_least_recently_used_files_are_packed_and_then_removed(
     add(table, *"de")
     assert "".join(table) == "cbde"
     table.in_use.update("ce")
-    table.evict_all(reserve=4)
+    table.evict_all(0)
     assert set(table) == {"c", "e"}
     table.in_use.clear()
-    table.evict_all(reserve=3)
+    table.evict_all(1)
     assert "".join(table) == "e"
 
 

@@ -177,10 +177,7 @@ class FakeCrawl:
         self.crawler = get_crawler(settings_dict=settings)
         engine: Any = self.engine
         policies: Any = self.policies
-        log: Any = SimpleNamespace(
-            waited=lambda *wait: self.waits.append(wait),
-            backed_off=lambda origin, seconds: self.waits.append((origin, "backoff", seconds)),
-        )
+        log: Any = SimpleNamespace(waited=lambda *wait: self.waits.append(wait))
         self.frontier = Frontier(
             self.crawler, read_settings(self.crawler), engine, self.clock, policies, log
         )

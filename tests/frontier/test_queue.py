@@ -194,17 +194,21 @@ def test_looking_at_the_next_request_damages_no_file(tmp_path: Path, kind: str) 
 
 @pytest.mark.parametrize("priority", [-1, 0, 1])
 @pytest.mark.parametrize("comes_first", [True, False])
+@pytest.mark.parametrize("starts", [True, False])
+@pytest.mark.parametrize("ends_after", [2, 3])
 def test_a_request_that_cannot_be_stored_stays_in_memory(
-    tmp_path: Path, priority: int, comes_first: bool
+    tmp_path: Path, priority: int, comes_first: bool, starts: bool, ends_after: int
 ) -> None:
     crawl = StoredCrawl(tmp_path)
     if not comes_first:
-        crawl.push(f"{A}/1", f"{A}/2")
-    crawl.push(f"{A}/memory", priority=priority, unreadable=lambda: None)
+        crawl.push(f"{A}/1")
+        crawl.push(f"{A}/2", priority=-2)
+    crawl.push(f"{A}/memory", priority=priority, unreadable=lambda: None, is_start_request=starts)
     if comes_first:
-        crawl.push(f"{A}/1", f"{A}/2")
+        crawl.push(f"{A}/1")
+        crawl.push(f"{A}/2", priority=-2)
     assert len(crawl.scheduler) == 3
-    found = [*crawl.read(2)]
+    found = [*crawl.read(ends_after)]
     crawl.push(f"{A}/3")
     crawl.close()
     assert f"{A}/memory" in found

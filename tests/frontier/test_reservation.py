@@ -61,11 +61,13 @@ class Shared:
     def is_wanted(self, _: Host) -> bool:
         return self.wanted
 
-    def update_host(self, _: Host) -> None:
+    def update_host(self, _: object) -> None:
         self.granted.append(self.clock.now - 1000)
         if self.asks_again:
             self.asks_again = False
             self.reservations.request(self.host)
+
+    update_origin = update_host
 
     @property
     def is_reserved(self) -> bool:

@@ -18,7 +18,6 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.fetch.downloader import Exchange
-from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import files
 from scrapy_rep.reports.archive import Archive, ArchivedRobotsTxt, exchange_records, read, warcinfo
@@ -141,7 +140,7 @@ async def test_a_disk_that_hangs_loses_records_and_does_not_block(
         assert (file.lost, file.failure) == (
             1, "records arrive faster than the disk can write them"
         )  # fmt: skip
-        await file.close(Clock())
+        await file.close()
     finally:
         release.set()
     assert (file.lost, file.sha256) == (3, None)
@@ -160,7 +159,7 @@ def test_no_file_that_exists_is_changed(tmp_path: Path) -> None:
 def opened(path: Path, **settings: object) -> tuple[Archive, StatsCollector]:
     stats = StatsCollector(get_crawler())
     read_settings = Settings.read(ScrapySettings(settings))
-    return Archive(str(path), "visitor", read_settings, stats, Clock()), stats
+    return Archive(str(path), "visitor", read_settings, stats), stats
 
 
 @pytest.mark.parametrize("has_ended", [True, False])

@@ -23,7 +23,7 @@ def main(store: str, *arguments: str) -> None:
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
         seconds = float(settings.pop("CLAIM_SECONDS"))
-        policy_store._longest_fetch = lambda settings: seconds - WAIT_MARGIN
+        policy_store.longest_fetch = lambda settings: seconds - WAIT_MARGIN  # type: ignore[attr-defined]
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()
