@@ -413,8 +413,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         dropped = count("robotstxt/forbidden", 0)
         reasons = {verdict.reason for _, verdict in self._drops}
         times, reason = max((count(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
-        most = (drop for drop, _ in self._drops.most_common() if drop[1].reason is reason)
-        site, verdict = next(most)
+        most_common = (drop for drop, _ in self._drops.most_common())
+        site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
         sent = count("downloader/request_count", 0) - count("robotstxt/request_count", 0)
         sent -= count("robotstxt/tdmrep/request_count", 0)
         if self._settings.check_final_url == "drop":

@@ -92,6 +92,8 @@ class PolicyCache:
         self.files = FileTable(settings.cache_size)
         """The origins in memory, by their normal form."""
         self._parsed = self.files.parsed
+        self.evict = partial(self.files.evict, self._is_in_use)
+        """Keeps the memory of the origins within its limits."""
         self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins of requests in progress that may state something about their responses.
         REP_CACHE_SIZE may remove an origin from memory before the last response arrives."""
@@ -127,6 +129,9 @@ class PolicyCache:
             shared=shared is not None,
             record=archive.record if archive is not None else None,
         )
+        self.can_fetch = self.fetcher.limit.can_begin
+        """Returns whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
+        self.recent_fetches = self.fetcher.recent
         self.tdm_files = TdmFiles(crawler, self) if settings.tdmrep else None
         """The TDM files of the crawl. None without REP_TDMREP."""
         self._looping = create_looping_call(self._poll)
@@ -152,7 +157,9 @@ class PolicyCache:
         action = self._next_action(origin, is_excepted=is_excepted)
         if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
             origin.start_fetch(self.now())
-            self._fetch(origin, request)
+            found = Lookup()
+            fetch = partial(self._load_or_fetch, origin, request, found)
+            self.fetcher.start(origin, fetch, partial(self._finish, origin, request, found))
             # Twisted runs a coroutine at once, so the fetch may have ended already.
             action = origin.next_action(self.now())
         return origin if action in (Action.NONE, Action.REFRESH) else None
@@ -193,10 +200,6 @@ class PolicyCache:
             detail = "the spider closed before its robots.txt was known"
             return Verdict(False, Reason.UNREACHABLE, detail=detail)
         return self.verdict(origin, url, self.tokens(request))
-
-    def evict(self) -> None:
-        """Keep the memory of the origins within its limits. See :meth:`FileTable.evict`."""
-        self.files.evict(self._is_in_use)
 
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
@@ -313,20 +316,12 @@ class PolicyCache:
     def _before_fetch(self, origin: str) -> Condition:
         return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
-    def can_fetch(self) -> bool:
-        """Whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
-        return not self.frontier.is_closing and self.fetcher.limit.can_begin()
-
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
         if self.local_disallow(origin, request.url) is not None:
             self._stopped.add(origin)
             return
         self.get_or_fetch(origin, request)
-
-    def recent_fetches(self) -> int:
-        """Return how many fetches began a short time ago, and have not ended."""
-        return self.fetcher.recent()
 
     def _seconds_to_attempt(self, origin: Origin) -> float | None:
         """Return the seconds that requests wait for the next attempt at an unreachable origin.
@@ -384,10 +379,8 @@ class PolicyCache:
         if origin is None:
             return None, None
         robots, tdm = origin.content, origin.tdm.content if origin.tdm is not None else None
-        return (
-            robots if robots is not None and robots.has_usage else None,
-            tdm.rule(response.url) if tdm is not None else None,
-        )
+        has_usage = robots is not None and robots.has_usage
+        return robots if has_usage else None, None if tdm is None else tdm.rule(response.url)
 
     # The pace of hosts.
 
@@ -463,12 +456,6 @@ class PolicyCache:
 
     # Fetches.
 
-    def _fetch(self, origin: Origin, page: Request) -> None:
-        """Load or fetch the robots.txt of an origin."""
-        found = Lookup()
-        fetch = partial(self._load_or_fetch, origin, page, found)
-        self.fetcher.start(origin, fetch, partial(self._finish, origin, page, found))
-
     async def _load_or_fetch(self, origin: Origin, page: Request, found: Lookup) -> FetchResult:
         """Return the result of a fetch. It has no meaning if the file came from the store."""
         event: FetchResult = Cancelled()
@@ -530,8 +517,6 @@ class PolicyCache:
         if self.bodies is not None and body is not None:
             self.bodies[file.key] = body
         log_outcome(file, event, self._settings, self.now(), self._crawler.spider)
-        if self._events is not None:
-            self._events.fetched(file, event, body)
         self.states_usage |= file.content is not None and file.content.has_usage
         pacing, tokens = self.apply_pace(file, page), self.tokens(page)
         records = describe(file.content, tokens) if pacing and file.content else None
@@ -544,4 +529,5 @@ class PolicyCache:
                 extra={"spider": self._crawler.spider},
             )
         if self._events is not None:
+            self._events.fetched(file, event, body)
             self._events.paced(file, tokens, self.frontier.delay(file.host))
