@@ -256,12 +256,11 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _record_exception(self, request: Request) -> None:
         """Count and log a request that starts because it is exempt, or a local rule allows it."""
+        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
         if request.meta.get(DONT_OBEY):
             if not request.meta.get(IS_ROBOTSTXT_REQUEST):
                 self._stats.inc_value("robotstxt/exempt_count")
-            return
-        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
-        if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
+        elif verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/allowed")
             logger.debug(
                 "Allowed by a local rule: %(request)s (%(verdict)s)",
@@ -398,8 +397,7 @@ class RobotsTxtMiddleware(FrontierOwner):
                 extra={"spider": self._crawler.spider},
             )
         if self.events is not None:
-            signal = signals.request_reached_downloader
-            self._crawler.signals.connect(self._on_send, signal)
+            self._crawler.signals.connect(self._on_send, signals.request_reached_downloader)
 
     def _on_spider_closed(self) -> None:
         self.policies.close()

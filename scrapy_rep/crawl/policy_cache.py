@@ -53,8 +53,6 @@ MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
 fewer."""
 
-AMBIGUOUS_STAT = "robotstxt/ambiguous_user_agent_count"
-
 policy_changed = object()
 """The signal that a fetch for a ``host`` has ended which has requests in progress, or that other
 local rules apply now, for whatever host: it is None then."""
@@ -247,14 +245,14 @@ class PolicyCache:
         problem = parsed.problem(user_agent)
         if problem is None:
             return parsed.tokens
-        self._stats.inc_value(AMBIGUOUS_STAT)
+        self._stats.inc_value("robotstxt/ambiguous_user_agent_count")
         if not self._has_warned_of_agent:
             self._has_warned_of_agent = True
             logger.warning(
                 "The product token for robots.txt is unclear: %(problem)s. Set "
-                "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat %(stat)s "
-                "counts other user agents like this one.",
-                {"problem": problem, "stat": AMBIGUOUS_STAT},
+                "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat "
+                "robotstxt/ambiguous_user_agent_count counts other user agents like this one.",
+                {"problem": problem},
                 extra={"spider": self._crawler.spider},
             )
         return parsed.tokens
