@@ -76,7 +76,7 @@ class Files:
         self._bodies = bodies
         self._count = count()
 
-    async def fetch(self, origin: Origin, *_: object) -> Rules:
+    async def fetch(self, origin: Origin, *_: object, **__: object) -> Rules:
         """Return the result of a fetch: the next file."""
         return self.next_for(origin)
 

@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.middleware import CleanParamRequestFingerprinter, RobotsTxtMiddleware
+    from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .pages.directives import AccessTerms, PageDirectives
+    from .pages.fingerprinter import CleanParamRequestFingerprinter
     from .pages.middleware import PageDirectivesMiddleware, page_directives
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
@@ -71,9 +72,10 @@ __all__ = [
 
 _NAMES = {
     "addon": ["Addon"],
-    "crawl.middleware": ["CleanParamRequestFingerprinter", "RobotsTxtMiddleware"],
+    "crawl.middleware": ["RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
+    "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
     "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],
     "protocol.lint": ["Finding", "Severity", "lint"],
     "protocol.parser": ["Group"],

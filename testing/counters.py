@@ -25,7 +25,7 @@ def left_over(crawler: Crawler) -> list[str]:
     """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
     cache, frontier = middleware.policies, middleware.frontier
-    reservations = frontier.reservations
+    reservations, permits = frontier.reservations, cache.fetcher.limit
     claims = cache.store.claims if cache.store is not None else None
     limit = crawler.settings.getint("CONCURRENT_REQUESTS")
     scrapy_engine: Any = crawler.engine
@@ -35,10 +35,10 @@ def left_over(crawler: Crawler) -> list[str]:
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "added to CONCURRENT_REQUESTS": downloader.total_concurrency - limit,
-        "fetches": len(cache._fetches),
-        "responses that wait": len(cache._waiting_responses),
+        "fetches": len(cache.fetcher.in_progress),
+        "responses that wait": len(cache.fetcher.awaited),
         "claims and saves": len(claims._claimed) + claims._saves if claims is not None else 0,
         "reserved hosts": len(reservations._hosts) if reservations is not None else 0,
-        "permits": len(cache._fetch_limit._in_progress) + len(cache._fetch_limit._waiting),
+        "permits": len(permits.in_progress) + len(permits._waiting),
     }
     return [f"{count} are left: {name}" for name, count in left.items() if count]

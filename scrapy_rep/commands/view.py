@@ -178,9 +178,8 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
         record = View(url=target.url, check=check)
         response = _download(session, record)
         if response is not None:
-            page = record.page = _page(
-                response, crawler, check, session.middleware.tdm_rule(response)
-            )
+            _, tdm = session.middleware.policies.stated_usage(response)
+            page = record.page = _page(response, crawler, check, tdm)
             for link in page.links:
                 if origin_of(link.url) == target.origin:
                     link.judge(crawler.verdict(policy, link.url))

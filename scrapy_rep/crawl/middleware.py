@@ -8,15 +8,12 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 3. A request that did not come from these queues waits in the downloader, in a queue of its own for
    the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
-
-:class:`CleanParamRequestFingerprinter` uses the same policies to find duplicate requests.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -25,23 +22,18 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
-from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
-from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
-from twisted.python.failure import Failure
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..frontier.clock import Clock, fire
-from ..frontier.engine import MAX_EXTRA, WATCH_INTERVAL, Engine
+from ..frontier.engine import MAX_EXTRA, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
 from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.access import retry_after
 from ..protocol.paths import host_of, lacks_host, origin_of, path_of
-from ..protocol.robotstxt import RobotsTxt
-from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
@@ -56,9 +48,6 @@ logger = get_logger(__name__)
 
 MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
-
-MAX_RETRY_AFTER_LENGTH = 100
-"""Bytes of a Retry-After header that are read. A date has 29."""
 
 access_refused = object()
 """The signal ``response_downloaded`` for the statuses 401 and 402 alone, which costs pages less."""
@@ -96,13 +85,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._has_warned_of_final_url = False
         self._drops: Counter[tuple[str | None, Verdict]] = Counter()
         """How often each verdict has dropped a request to a site."""
-        self._late_drops = 0
-        """How many requests were dropped when their response had arrived."""
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
         crawler.signals.connect(self._process_held, signal=policy_changed)
-        self._looping = create_looping_call(self._poll)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -118,23 +104,6 @@ class RobotsTxtMiddleware(FrontierOwner):
     def origins(self) -> Mapping[str, Origin]:
         """The origins in memory, by their normal form ``scheme://host[:port]``. Read-only."""
         return self.policies.files
-
-    def tdm_rule(self, response: Response) -> TdmRule | None:
-        """Return the rule of a TDM file for a response; None if there is none (REP_TDMREP)."""
-        if self.policies.tdm_files is None:
-            return None
-        origin = self.policies.known_origin(response)
-        tdm = None if origin is None else origin.tdm
-        return None if tdm is None or tdm.content is None else tdm.content.rule(response.url)
-
-    def usage_file(self, response: Response) -> RobotsTxt | None:
-        """Return the robots.txt that states a usage for a response; None if none is known to."""
-        if not self.policies.states_usage:  # the usual case
-            return None
-        origin = self.policies.known_origin(response)
-        if origin is None or not self.policies.may_state_usage(origin):
-            return None
-        return origin.content
 
     # Requests.
 
@@ -169,8 +138,8 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self._record_exception(request)
             return found
         self.process_request_2(origin, request)
-        if self.policies.states_usage and self.policies.may_state_usage(origin):
-            self.policies.origin_for[request] = origin
+        if self.policies.states_usage:
+            self.policies.note_use(request, origin)
         return None
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | None:
@@ -196,8 +165,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if origin is not None:
             origin.is_unused = False
             self.policies.evict()
-            if self.policies.may_state_usage(origin):
-                self.policies.origin_for[request] = origin
+            self.policies.note_use(request, origin)
         return None
 
     def _process_held(self, host: str | None) -> None:
@@ -207,21 +175,16 @@ class RobotsTxtMiddleware(FrontierOwner):
         or the host has asked for fewer requests.
         """
         for request, entry in tuple(self._in_progress.items()):
-            if host is not None and host != entry.host.name:
+            if entry.origin is None or host not in (None, entry.host.name):
                 continue
-            key = origin_of(request.url)
-            download = self._engine.take_held(request) if key is not None else None
-            if key is not None and download is not None:
+            download = self._engine.take_held(request)
+            if download is not None:
                 self.frontier.finish(request, sent=False)
-                deferred_from_coro(self._hold(request, download, key))
+                ready = deferred_from_coro(self._process_when_ready(request, entry.origin))
+                ready.addBoth(self._put_back, request, download)
 
-    async def _hold(self, request: Request, download: Deferred[Any], key: str) -> None:
-        """Put a request back into its download slot as soon as it may be sent."""
-        result: Any = None
-        try:
-            result = await self._process_when_ready(request, key)
-        except Exception:
-            result = Failure()
+    def _put_back(self, result: Any, request: Request, download: Deferred[Any]) -> None:
+        """Put a request back into its download slot, which may be sent now, unless it has ended."""
         if result is not None:
             fire(download, result)
         elif download.called:  # it was cancelled
@@ -286,7 +249,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         )
         if self.events is not None:
             self.events.disallowed(url, verdict, was_sent=response is not None)
-        self._late_drops += response is not None
         drop = origin_of(url), verdict
         if drop in self._drops or len(self._drops) < MAX_KEPT:
             self._drops[drop] += 1
@@ -294,12 +256,11 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _record_exception(self, request: Request) -> None:
         """Count and log a request that starts because it is exempt, or a local rule allows it."""
+        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
         if request.meta.get(DONT_OBEY):
             if not request.meta.get(IS_ROBOTSTXT_REQUEST):
                 self._stats.inc_value("robotstxt/exempt_count")
-            return
-        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
-        if verdict is not None and verdict.reason is Reason.LOCAL_RULE:
+        elif verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self._stats.inc_value("robotstxt/local/allowed")
             logger.debug(
                 "Allowed by a local rule: %(request)s (%(verdict)s)",
@@ -335,20 +296,26 @@ class RobotsTxtMiddleware(FrontierOwner):
             return self._go_back(request)
         if response.url == request.url:  # the usual case
             return response
-        mode, meta = self._settings.check_final_url, request.meta
-        was_checked = isinstance(meta.get(ROBOTSTXT), Verdict) and not meta.get(DONT_OBEY)
-        if mode == "ignore" or not was_checked:
-            return response
         verdict = await self._final_verdict(request, response)
         if verdict is None or verdict.allowed:
             return response
-        if mode == "annotate":
-            self._warn_of_final_url(request, response, verdict)
-            return response
-        is_unknown = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
-        if is_unknown and not is_called:
-            return self._go_back(request)
-        raise self._disallow(request, verdict, response)
+        if self._settings.check_final_url == "drop":
+            if verdict.reason is Reason.UNREACHABLE and self._engine.is_closing and not is_called:
+                return self._go_back(request)
+            raise self._disallow(request, verdict, response)
+        if self.events is not None:
+            self.events.disallowed(response.url, verdict, was_sent=True)
+        if not self._has_warned_of_final_url:
+            self._has_warned_of_final_url = True
+            logger.warning(
+                "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). "
+                "The spider gets this page, with the verdict in response.meta['robotstxt']. The "
+                "stat robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = "
+                "'drop' to drop them.",
+                {"request": request, "url": response.url, "verdict": verdict},
+                extra={"spider": self._crawler.spider},
+            )
+        return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Record that a request ended without a response.
@@ -368,56 +335,28 @@ class RobotsTxtMiddleware(FrontierOwner):
         """Return the verdict on the URL of a response, after its robots.txt is fetched.
 
         Browsers and some download handlers follow redirects themselves. Returns None if the URL of
-        the request and that of the response are the same for robots.txt, and if the latter has a
-        scheme without robots.txt.
+        the request was not checked, or is the same for robots.txt, and if that of the response has
+        a scheme without robots.txt.
         """
-        url, final_url = request.url, response.url
-        key = origin_of(final_url)
-        if key is None:
-            if not lacks_host(final_url):
-                return None
-            verdict = Verdict(False, Reason.INVALID_HOST)
-        elif key == origin_of(url) and path_of(final_url) == path_of(url):
+        url, final_url, meta = request.url, response.url, request.meta
+        was_checked = isinstance(meta.get(ROBOTSTXT), Verdict) and not meta.get(DONT_OBEY)
+        is_same = origin_of(final_url) == origin_of(url) and path_of(final_url) == path_of(url)
+        if self._settings.check_final_url == "ignore" or not was_checked or is_same:
             return None
-        elif (local := self.policies.local_disallow(key, final_url)) is not None:
-            verdict = local  # its robots.txt is not fetched
-        else:
-            origin = await self.policies.wait_for(key, request, response)
-            if origin is not None:
-                tokens = self.policies.tokens(request)
-                verdict = self.policies.verdict(origin, final_url, tokens)
-            else:
-                detail = "the spider closed before its robots.txt was known"
-                verdict = Verdict(False, Reason.UNREACHABLE, detail=detail)
-        request.meta[ROBOTSTXT] = verdict
-        self._stats.inc_value("robotstxt/final_url")
-        if not verdict.allowed:
-            self._stats.inc_value("robotstxt/final_url/disallowed")
+        verdict = await self.policies.verdict_on(final_url, request, response)
+        if verdict is not None:
+            meta[ROBOTSTXT] = verdict
+            self._stats.inc_value("robotstxt/final_url")
+            if not verdict.allowed:
+                self._stats.inc_value("robotstxt/final_url/disallowed")
         return verdict
-
-    def _warn_of_final_url(self, request: Request, response: Response, verdict: Verdict) -> None:
-        """Record that the spider gets a disallowed page. Warn once in a crawl."""
-        if self.events is not None:
-            self.events.disallowed(response.url, verdict, was_sent=True)
-        if self._has_warned_of_final_url:
-            return
-        self._has_warned_of_final_url = True
-        logger.warning(
-            "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). The "
-            "spider gets this page, with the verdict in response.meta['robotstxt']. The stat "
-            "robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = 'drop' to "
-            "drop them.",
-            {"request": request, "url": response.url, "verdict": verdict},
-            extra={"spider": self._crawler.spider},
-        )
 
     def _on_send(self, request: Request) -> None:
         """Log that a download handler gets a request."""
         assert self.events is not None
         key, meta, broken = origin_of(request.url), request.meta, None
         if meta.get(DONT_OBEY) or getattr(meta.get(ROBOTSTXT), "reason", None) is Reason.LOCAL_RULE:
-            tokens = self.policies.tokens(request)
-            broken = self.policies.known_site_verdict(request.url, tokens)
+            broken = self.policies.known_site_verdict(request)
         delay = 0 if key is None else self.frontier.known_host(host_of(key)).delay
         self.events.sent(request, delay, broken)
 
@@ -428,36 +367,23 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         entry, status = self._in_progress.get(request), response.status
         if status in (401, 402):
-            sent = {"response": response, "request": request}
-            self._crawler.signals.send_catch_log(access_refused, **sent)
+            self._crawler.signals.send_catch_log(access_refused, response=response, request=request)
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
             return
         if status < 400:
             self.policies.note_page(entry.origin)
         if self._settings.backoff and (status in SLOW_DOWN or entry.host.backoffs):
-            header = (response.headers.get(b"Retry-After") or b"")[:MAX_RETRY_AFTER_LENGTH]
-            seconds = retry_after(header.decode("latin-1"), self._clock.time())
+            header = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
+            seconds = retry_after(header, self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
             if status in SLOW_DOWN:
                 self._process_held(entry.host.name)
-
-    def _poll(self) -> None:
-        try:
-            if self.policies.reload_local_rules():
-                self._process_held(None)
-            self.policies.poll()
-        except Exception:  # it must not end the calls
-            logger.exception(
-                "Could not check the engine of the crawl", extra={"spider": self._crawler.spider}
-            )
 
     # The crawl.
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings)
-        self._engine.open()
-        self._poll()
-        self._looping.start(WATCH_INTERVAL, now=False)
+        self.policies.open()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
             self.frontier.hold_again(state.setdefault("scrapy_rep.backoff", {}))
@@ -471,12 +397,9 @@ class RobotsTxtMiddleware(FrontierOwner):
                 extra={"spider": self._crawler.spider},
             )
         if self.events is not None:
-            signal = signals.request_reached_downloader
-            self._crawler.signals.connect(self._on_send, signal)
+            self._crawler.signals.connect(self._on_send, signals.request_reached_downloader)
 
     def _on_spider_closed(self) -> None:
-        if self._looping.running:
-            self._looping.stop()
         self.policies.close()
         self._log_drops()
 
@@ -488,11 +411,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         dropped = count("robotstxt/forbidden", 0)
         reasons = {verdict.reason for _, verdict in self._drops}
         times, reason = max((count(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
-        site, verdict = max(
-            (key for key in self._drops if key[1].reason is reason), key=self._drops.__getitem__
-        )
-        files = count("robotstxt/request_count", 0) + count("robotstxt/tdmrep/request_count", 0)
-        sent = max(count("downloader/request_count", 0) - files - self._late_drops, 0)
+        most_common = (drop for drop, _ in self._drops.most_common())
+        site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
+        sent = count("downloader/request_count", 0) - count("robotstxt/request_count", 0)
+        sent -= count("robotstxt/tdmrep/request_count", 0)
+        if self._settings.check_final_url == "drop":
+            sent -= count("robotstxt/final_url/disallowed", 0)
         sites = len({site for site, _ in self._drops})
         at_least = "at least " if len(self._drops) == MAX_KEPT else ""
         logger.info(
@@ -501,7 +425,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             "with dont_obey_robotstxt, %(excepted)d by exceptions in REP_LOCAL_RULES.",
             {
                 "dropped": dropped,
-                "all": dropped + sent,
+                "all": dropped + max(sent, 0),
                 "sites": f"{at_least}{sites} site{'s' * (sites != 1)}",
                 "reason": reason,
                 "times": times,
@@ -512,33 +436,3 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
-
-
-class CleanParamRequestFingerprinter(RequestFingerprinter):
-    """Scrapy's fingerprint of the URL that ``RobotsTxt.canonicalize`` returns.
-
-    For the setting REQUEST_FINGERPRINTER_CLASS: Scrapy's duplicate filter and its HTTP cache
-    compare requests by these fingerprints. The robots.txt of the URL's origin applies from the
-    moment at which the crawl knows it. Before that, and for ``verbatim_url``, the fingerprint is
-    Scrapy's own. The request itself does not change: it is sent with all its parameters.
-    """
-
-    def __init__(self, crawler: Crawler | None = None) -> None:
-        super().__init__(crawler)
-        self._crawler = crawler
-
-    def fingerprint(self, request: Request) -> bytes:
-        """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
-        url = self._canonical_url(request)
-        if url == request.url:
-            return super().fingerprint(request)
-        # Method, URL and body are all that Scrapy's own fingerprint reads here.
-        return super().fingerprint(Request(url, method=request.method, body=request.body))
-
-    def _canonical_url(self, request: Request) -> str:
-        url, middleware = request.url, None
-        if "?" in url and self._crawler is not None and not request.meta.get("verbatim_url"):
-            with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
-                middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        origin = None if middleware is None else middleware.origins.get(origin_of(url) or "")
-        return url if origin is None or origin.content is None else origin.content.canonicalize(url)

@@ -59,9 +59,9 @@ class TdmFiles:
         origin = policies.files.get(key)
         if not (request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)):
             if origin is None or origin.tdm is None:
-                with policies.waiting(key, request, response):
+                with policies.fetcher.waiting(key, request, response):
                     self._fetch(key, request)
-                    await policies.fetch_ended(key + TDM_FILE)
+                    await policies.fetcher.ended(key + TDM_FILE)
                     origin = policies.files.get(key)
                 if origin is None or origin.tdm is None:
                     return False
@@ -73,26 +73,15 @@ class TdmFiles:
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress."""
-        file, policies = TdmFile(key), self._policies
-        fetch = policies.fetcher.fetch
-        start = partial(fetch, file, page, policies.is_wanted, may_fetch=self._may_fetch)
-        policies.run(file.file_url, file, start, partial(self._finish, file))
-
-    async def _may_fetch(self, page: Request, url: str) -> bool:
-        """Whether the URL of a file, or a URL to which it redirects, is allowed by robots.txt."""
-        key = origin_of(url)
-        if key is None or self._policies.local_disallow(key, url) is not None:
-            return False
-        origin = await self._policies.wait_for(key, page)
-        tokens = self._policies.tokens(page)
-        return origin is not None and self._policies.verdict(origin, url, tokens).allowed
+        file, fetcher = TdmFile(key), self._policies.fetcher
+        fetch = partial(fetcher.fetch, file, page, may_fetch=self._policies.verdict_on)
+        fetcher.start(file, fetch, partial(self._finish, file))
 
     def _finish(self, file: TdmFile, event: FetchResult) -> None:
         """Note the result of a fetch."""
         origin, problem = self._policies.files.get(file.key), None
         if origin is None or file.is_cancelled:
             return
-        self._policies.count_result(file, event)
         if isinstance(event, Unreachable):
             known = origin.tdm or Tdm(None, 0, 0)
             failures = known.failures + 1

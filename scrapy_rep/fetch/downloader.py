@@ -18,10 +18,10 @@ from scrapy.utils.python import global_object_name
 from ..frontier.clock import Clock
 from ..origin import OriginFile
 from ..protocol.access import Answer
+from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
-from .body_reader import WIRE_LIMIT, BodyReader
 
 if TYPE_CHECKING:
     from .redirects import Address

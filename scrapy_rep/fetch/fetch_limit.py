@@ -99,7 +99,7 @@ class FetchLimit:
         self._has_pool = connections is not None
         self._clock = clock
         self._engine = engine
-        self._in_progress: dict[Permit, None] = {}
+        self.in_progress: dict[Permit, None] = {}
         """The permits that were granted, the oldest first."""
         self._waiting: deque[Permit] = deque()
 
@@ -109,7 +109,7 @@ class FetchLimit:
         return self._is_free() and not self._waiting
 
     def _is_free(self) -> bool:
-        return len(self._in_progress) < self._most
+        return len(self.in_progress) < self._most
 
     @asynccontextmanager
     async def permit(self) -> AsyncIterator[Permit]:
@@ -123,7 +123,7 @@ class FetchLimit:
         finally:
             if permit in self._waiting:
                 self._waiting.remove(permit)
-            self._in_progress.pop(permit, None)
+            self.in_progress.pop(permit, None)
             self.update()
 
     def update(self) -> None:
@@ -131,7 +131,7 @@ class FetchLimit:
         while self._waiting and self._is_free():
             permit = self._waiting.popleft()
             permit.began = self._clock.monotonic()
-            self._in_progress[permit] = None
+            self.in_progress[permit] = None
             fire(permit.granted, None)
         if self._waiting:
             self._end_oldest()
@@ -142,6 +142,6 @@ class FetchLimit:
         """End the oldest fetch, if it is old and none less would do."""
         if self._is_free() or self._has_pool:
             return
-        oldest = next(iter(self._in_progress))
+        oldest = next(iter(self.in_progress))
         if oldest.began <= self._clock.monotonic() - OLD:
             oldest.expire()

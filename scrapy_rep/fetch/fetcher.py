@@ -6,27 +6,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
-from itertools import count
-from typing import Any
+from itertools import count, takewhile
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.statscollectors import StatsCollector
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
 
-from ..frontier.clock import Clock
-from ..frontier.engine import Engine
+from ..frontier.clock import fire
+from ..frontier.engine import WATCH_INTERVAL
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
 from ..protocol import access
 from ..protocol.access import (
     AccessPolicy,
+    AccessResult,
     Answer,
     Cancelled,
     FetchResult,
@@ -34,10 +40,12 @@ from ..protocol.access import (
     Rules,
     Unavailable,
     Unreachable,
+    retry_pause,
 )
-from ..protocol.paths import ROBOTS_TXT
+from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import printable
-from ..settings import Settings
+from ..protocol.verdict import Verdict
+from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
 from .downloader import (
     DOWNLOAD,
@@ -52,14 +60,27 @@ from .downloader import (
 from .fetch_limit import FetchLimit
 from .redirects import redirect_target, refusal
 
-MayFetch = Callable[[Request, str], Awaitable[bool]]
+MayFetch = Callable[[str, Request], Awaitable[Verdict | None]]
 
 logger = get_logger(__name__)
 
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
 
-TOO_MANY_REDIRECTS = "too many redirects"
+RECENT = 0.25
+"""Seconds for which a fetch is a recent one. Most files arrive within this time."""
+
+REFRESH_WAIT = 2.0
+"""Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
+for. Most files arrive within half a second."""
+
+
+class Fetch(NamedTuple):
+    """A fetch in progress."""
+
+    file: OriginFile
+    ended: Deferred[Any]
+    began: float  # on the monotonic clock
 
 
 class Fetcher:
@@ -72,52 +93,156 @@ class Fetcher:
         self,
         crawler: Crawler,
         settings: Settings,
-        engine: Engine,
         frontier: Frontier,
-        fetch_limit: FetchLimit,
-        clock: Clock,
         *,
         shared: bool = False,
         record: Record | None = None,
     ) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
-        self._stats: StatsCollector = crawler.stats
-        self._engine = engine
+        self._stats = crawler.stats
         self._frontier = frontier
-        self._fetch_limit = fetch_limit
+        self._engine, self._clock = frontier.engine, frontier.clock
         self._settings = settings
-        self._clock = clock
         self._shared = shared
         self._record = record
         self._ignoring: set[str] = set()
         """The middlewares that ignored a request, as far as that was logged."""
-        self._downloads = 0
-        """The number of files that are being downloaded. The signal handlers of downloads, which
-        Scrapy calls for each piece of each page, are connected only while there is one."""
+        most, connections = settings.concurrent_robotstxt_requests, settings.connections
+        self.limit = FetchLimit(most, self._clock, self._engine, connections)
+        self.in_progress: dict[str, Fetch] = {}
+        """The fetches in progress, by the URL of the file."""
+        self.awaited: list[str] = []
+        """The origins for whose files responses wait: those of their final URLs."""
+        self._idle_polls = 0
+        """How many polls in a row have found that the crawl is over but for robots.txt files."""
+
+    # Fetches in progress.
+
+    def start(
+        self,
+        file: OriginFile,
+        fetch: Callable[[], Awaitable[FetchResult]],
+        finish: Callable[[FetchResult], None],
+    ) -> None:
+        """Fetch a file in a task of its own, unless it is being fetched or the spider is closing.
+
+        The task continues if a request that waits for it is cancelled. ``finish`` is called at its
+        end, whatever happens.
+        """
+        url = file.file_url
+        if self._frontier.is_closing or url in self.in_progress:
+            return
+
+        def end(result: FetchResult | Failure) -> None:
+            del self.in_progress[url]
+            if isinstance(result, Failure):
+                assert result.value is not None
+                result = self.unexpected(file, result.value)
+            if isinstance(result, Unreachable):
+                self._count(file, "unreachable")
+            elif isinstance(result, Unavailable):
+                self._count(file, "unavailable")
+                if result.result is not AccessResult.UNAVAILABLE:
+                    self._count(file, f"unavailable/{result.result}")
+            finish(result)
+
+        ended = deferred_from_coro(fetch())
+        self.in_progress[url] = Fetch(file, ended, self._clock.monotonic())
+        ended.addBoth(end).addErrback(self.log_failure, file)
+
+    def log_failure(self, failure: Failure, file: OriginFile) -> None:
+        """Log an error after a fetch, which does not change the result."""
+        if not failure.check(asyncio.CancelledError, CancelledError):
+            self._log_error(file, failure.value)
+
+    def _log_error(self, file: OriginFile, error: BaseException | None, effect: str = "") -> None:
+        """Log the first error of a file which nobody foresaw."""
+        if not file.is_error_reported:
+            file.is_error_reported = True
+            logger.error(
+                "Unexpected error while handling the %(file)s of %(origin)s%(effect)s. If the "
+                "error is not in your own code, please report this bug.",
+                {"file": file.name, "origin": file.key, "effect": effect},
+                exc_info=error,
+                extra={"spider": self._crawler.spider},
+            )
+
+    async def ended(self, url: str) -> bool:
+        """Return True when the fetch in progress of a file has ended; False if there is none."""
+        fetch = self.in_progress.get(url)
+        if fetch is not None:
+            waiter: Deferred[None] = Deferred()
+            fetch.ended.addBoth(lambda _: fire(waiter, None))
+            await maybe_deferred_to_future(waiter)
+        return fetch is not None
+
+    @contextmanager
+    def waiting(self, key: str, request: Request, response: Response | None) -> Iterator[None]:
+        """Note that a request, or the response to it, waits for a file of an origin."""
+        self.awaited.append(key)
+        if response is not None:
+            self._engine.exclude(request, response)
+        try:
+            yield
+        finally:
+            if response is not None:
+                self._engine.include(request)
+            self.awaited.remove(key)
+
+    def _is_wanted(self, key: str) -> bool:
+        """Whether a request or a response waits for a file of an origin."""
+        return key in self.awaited or bool(self._frontier.places(host_of(key), key))
+
+    def recent(self) -> int:
+        """Return how many fetches began a short time ago, and have not ended."""
+        latest = self._clock.monotonic() - RECENT
+        fetches = reversed(self.in_progress.values())
+        return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
+
+    def poll(self) -> None:
+        """End fetches that take long, and those that alone keep the crawl open."""
+        self.limit.update()
+        active = self._engine.active
+        is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
+        is_over = is_over and not any(map(len, self._frontier.queues))
+        self._idle_polls = self._idle_polls + 1 if is_over else 0
+        if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
+            self.cancel(unwanted=True)
+
+    def cancel(self, *, unwanted: bool = False) -> None:
+        """End all fetches without a result, or those for which nothing waits."""
+        # The others end already.
+        fetches = [each for each in self.in_progress.values() if not each.file.is_cancelled]
+        cancelled = [each for each in fetches if not (unwanted and self._is_wanted(each.file.key))]
+        for fetch in cancelled:
+            fetch.file.is_cancelled = True
+        for fetch in cancelled:
+            fetch.ended.cancel()
+
+    # One fetch.
 
     async def fetch(
         self,
         file: OriginFile,
         page: Request,
-        is_wanted: Callable[[str], bool],
         *,
         may_fetch: MayFetch | None = None,
-        may_probe: Callable[[str, str], bool] | None = None,
+        may_probe: Callable[[str], bool] | None = None,
     ) -> FetchResult:
         """Fetch a file, and retry as the settings say.
 
-        The fetch uses the proxy and the User-Agent of ``page``, which needs the file. ``is_wanted``
-        returns whether a request waits for the file of an origin: else there is no retry.
-        ``may_fetch`` returns whether a URL may be fetched for a page: else a file there is
-        unavailable. ``may_probe`` returns whether a 5xx may stand for a missing file.
+        The fetch uses the proxy and the User-Agent of ``page``, which needs the file. If no request
+        waits for a file of the origin, there is no retry. ``may_fetch`` returns the verdict on a
+        URL: unless it is allowed, a file there is unavailable. ``may_probe`` returns whether a 5xx
+        may stand for a missing file.
         """
         for attempt in count(1):
             try:
                 event = await self._follow(file, page, may_fetch)
             except Exception as error:
                 event = self.unexpected(file, error)
-            if not isinstance(event, Unreachable) or not is_wanted(file.key):
+            if not isinstance(event, Unreachable) or not self._is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
             pause = event.retry_after or retry_pause(attempt - 1)
@@ -125,7 +250,7 @@ class Fetcher:
             if is_long or attempt > self._settings.retry_times:
                 break
             await self._clock.sleep(pause)
-            if not is_wanted(file.key):
+            if not self._is_wanted(file.key):
                 break
             self._count(file, "retry_count")
             values = {"file": file.name, "origin": file.key, "failure": event.failure}
@@ -133,11 +258,11 @@ class Fetcher:
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {**values, "attempt": attempt + 1},
             )
-        if may_probe is not None and isinstance(event, Unreachable) and is_wanted(file.key):
+        if may_probe is not None and isinstance(event, Unreachable) and self._is_wanted(file.key):
             url = f"{file.key}/{uuid4().hex}"
             # The site neither asks for a pause nor has a challenge.
             is_plain = event.failure == f"status {event.status}" and event.retry_after is None
-            if is_plain and (event.status or 0) >= 500 and may_probe(file.key, url):
+            if is_plain and (event.status or 0) >= 500 and may_probe(url):
                 event = await self._probe(file, page, event, url)
         if isinstance(event, (Rules, NotModified, Unavailable)):
             event = event._replace(expires_at=event.expires_at - self._clock.step())
@@ -175,15 +300,8 @@ class Fetcher:
         Such an attempt has failed like any other. The first error of an origin is logged.
         """
         result = self._failed(file, error, file.file_url)
-        if isinstance(result, Unreachable) and not file.is_error_reported:
-            file.is_error_reported = True
-            logger.error(
-                "Unexpected error while fetching the %(file)s of %(origin)s, which is treated as "
-                "unreachable. If the error is not in your own code, please report this bug.",
-                {"file": file.name, "origin": file.key},
-                exc_info=error,
-                extra={"spider": self._crawler.spider},
-            )
+        if isinstance(result, Unreachable):
+            self._log_error(file, error, ", which is treated as unreachable")
         return result
 
     async def _follow(
@@ -196,7 +314,7 @@ class Fetcher:
         file.redirects = ()
         while True:
             visited.add(url)
-            if may_fetch is not None and not await may_fetch(page, url):
+            if may_fetch is not None and not await may_fetch(url, page):
                 self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
             request = self._request(file, page, url, record)
@@ -221,7 +339,7 @@ class Fetcher:
                 return Unreachable(f"redirect to {where} refused", status, url)
             if target in visited or len(visited) > access.MAX_REDIRECTS:
                 if self._settings.on_too_many_redirects == "unreachable":
-                    return Unreachable(TOO_MANY_REDIRECTS, status, url)
+                    return Unreachable(access.TOO_MANY_REDIRECTS, status, url)
                 return self._unavailable(file, response.answer)._replace(status=None)
             left -= self._clock.monotonic() - response.started
             wait_left -= response.waited
@@ -280,16 +398,15 @@ class Fetcher:
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
         download: Download = request.meta[DOWNLOAD]
-        async with self._fetch_limit.permit() as permit:
+        async with self.limit.permit() as permit:
             self._count(download.file, "request_count")
             download.started = self._clock.monotonic()
             request.meta["download_timeout"] = seconds
             if self._settings.connections is None:  # else it would wait for a connection there
                 self._engine.exclude(request)
-            if not self._downloads:
-                for handler, signal in HANDLERS:
-                    signals.connect(handler, signal=signal)
-            self._downloads += 1
+            # Scrapy calls these for each piece of each page: they are connected only if needed.
+            for handler, signal in HANDLERS:
+                signals.connect(handler, signal=signal)
             try:
                 sent = engine.download_async(request)
                 response = await permit.run(sent, seconds, max_wait, is_waiting)
@@ -301,8 +418,7 @@ class Fetcher:
                 self._engine.take_held(request)  # Scrapy would send it: nothing waits for it
                 raise
             finally:
-                self._downloads -= 1
-                if not self._downloads:
+                if len(self.limit.in_progress) == 1:
                     for handler, signal in HANDLERS:
                         signals.disconnect(handler, signal=signal)
                 self._engine.include(request)
@@ -345,28 +461,19 @@ class Fetcher:
             return Cancelled()
         if isinstance(error, IgnoreRequest):
             self._count(file, "ignored_count")
-            self._report_ignored(error, url)
+            middleware = raised_by(error)
+            if middleware not in self._ignoring:
+                self._ignoring.add(middleware)
+                logger.warning(
+                    "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
+                    "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass "
+                    "this middleware. The stat robotstxt/ignored_count counts such requests.",
+                    {"middleware": middleware, "error": in_words(error), "url": printable(url)},
+                    extra={"spider": self._crawler.spider},
+                )
         else:
             self._count(file, f"exception_count/{type(error)}")
         return Unreachable(in_words(error), url=url)
-
-    def _report_ignored(self, error: IgnoreRequest, url: str) -> None:
-        """Log once for each middleware that it ignores requests for robots.txt files."""
-        middleware = raised_by(error)
-        if middleware not in self._ignoring:
-            self._ignoring.add(middleware)
-            logger.warning(
-                "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
-                "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "
-                "middleware. The stat robotstxt/ignored_count counts such requests.",
-                {"middleware": middleware, "error": in_words(error), "url": printable(url)},
-                extra={"spider": self._crawler.spider},
-            )
-
-
-def retry_pause(retry: int) -> float:
-    """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
-    return float(min(2**retry, 60))
 
 
 def longest_fetch(settings: Settings) -> float:

@@ -1,1 +1,1 @@
-"""The directives of pages: the spider middleware, and the links of a page."""
+"""The directives of pages, the links of a page, and which URLs are one page."""

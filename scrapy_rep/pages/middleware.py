@@ -191,7 +191,7 @@ class PageDirectivesMiddleware:
     def _read(self, response: Response, request: Request) -> _Page:
         robots = tdm = None
         if self._robots is not None:
-            robots, tdm = self._robots.usage_file(response), self._robots.tdm_rule(response)
+            robots, tdm = self._robots.policies.stated_usage(response)
         agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
         tokens = product_tokens(self._settings.user_agent(agents[-1] if agents else None))
         directives = directives_of(response, statements_in(response, tokens, tdm))

@@ -28,9 +28,13 @@ UNREACHABLE_STATUSES = frozenset({407, 429})
 (Google treats 429 like a 5xx; 407 is ours)."""
 NO_ROBOTS_TXT = "not a robots.txt"
 """The end of the failure of a page that is treated as unreachable (REP_NOT_ROBOTS)."""
+TOO_MANY_REDIRECTS = "too many redirects"
+"""The failure of a file behind more redirects (REP_ON_TOO_MANY_REDIRECTS)."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
+MAX_RETRY_AFTER_LENGTH = 100
+"""The characters of a Retry-After header that are read. A date has 29."""
 MAX_RETRY_AFTER = 86_400
 """Seconds. A longer Retry-After becomes one day, the longest time that a file is used without a
 new request (RFC 9309 §2.4)."""
@@ -168,13 +172,18 @@ def retry_after(value: str | None, now: float) -> float | None:
     Returns None for 0, for a date that has passed, and for a value that is neither a number of
     seconds nor a date.
     """
-    value = (value or "").strip()
+    value = (value or "")[:MAX_RETRY_AFTER_LENGTH].strip()
     if value.isascii() and value.isdecimal():
         seconds = float(value[:20])
     else:
         date = http_date(value)
         seconds = 0.0 if date is None else date - now
     return min(seconds, MAX_RETRY_AFTER) if seconds > 0 else None
+
+
+def retry_pause(retry: int) -> float:
+    """Return the seconds before a retry of one fetch (ours): 1, 2, 4 and so on, at most 60."""
+    return float(min(2**retry, 60))
 
 
 def retry_interval(failures: int) -> int:

@@ -38,8 +38,8 @@ from warcio.timeutils import iso_date_to_datetime
 from warcio.warcwriter import WARCWriter
 
 from .. import __version__
-from ..fetch.body_reader import WIRE_LIMIT, BodyReader
 from ..logs import get_logger
+from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable

@@ -109,7 +109,7 @@ async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: C
 async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(web: Web) -> None:
     def has_given_up() -> bool:
         middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        return middleware.frontier.is_closing and not middleware.policies._fetches
+        return middleware.frontier.is_closing and not middleware.policies.fetcher.in_progress
 
     pages = {
         "/slow": answer_when(has_given_up, text("slow")),

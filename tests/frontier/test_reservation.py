@@ -71,8 +71,6 @@ class Shared:
             self.asks_again = False
             self.reservations.request(self.host)
 
-    update_origin = update_host
-
     @property
     def is_reserved(self) -> bool:
         return self.reservations.is_reserved(self.host)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from ..protocol.lines import SIZE_LIMIT
+from .lines import SIZE_LIMIT
 
 WIRE_LIMIT = 2 * SIZE_LIMIT
 """The most bytes that are read of a body of another coding, or of a gzip header that does not end.

@@ -9,8 +9,8 @@ import zlib
 
 import pytest
 
-from scrapy_rep.fetch import body_reader
-from scrapy_rep.fetch.body_reader import PIECE_SIZE, WIRE_LIMIT, BodyReader
+from scrapy_rep.protocol import body_reader
+from scrapy_rep.protocol.body_reader import PIECE_SIZE, WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import gzip_bomb
 
