@@ -27,14 +27,14 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timezone
+from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from scrapy.http import Response
 
 from ..protocol.agents import WILDCARD_AGENT
-from ..protocol.freshness import http_date, utc
+from ..protocol.freshness import parse_date
 from ..protocol.paths import resolve
 from ..protocol.printable import printable
 from ..protocol.tdmrep import TdmRule
@@ -92,9 +92,6 @@ MAX_OFFERS = 16_384
 
 _PARAMETER_VALUE = re.compile("[=:]")
 _BARE_AGENT = re.compile(_NAME, re.VERBOSE)
-
-_UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
-"""The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
 
 
 class Statement(NamedTuple):
@@ -275,21 +272,6 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
         is_policy = rule == _TDM_POLICY
         found[rule.replace("-", "_")] = values[0] if is_policy else "1" in values
     return PageDirectives(**found)
-
-
-def parse_date(text: str) -> datetime | None:
-    """Return a date in RFC 850, RFC 822 or ISO 8601 format as UTC. None for any other text.
-
-    A date without a time zone, or with an unknown one, is taken as UTC.
-    """
-    try:
-        date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
-        return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
-    except OverflowError:  # no such year
-        return None
-    except ValueError:
-        seconds = http_date(text)
-        return None if seconds is None else utc(seconds)
 
 
 # Headers

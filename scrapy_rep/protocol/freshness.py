@@ -35,6 +35,9 @@ _DIRECTIVE = re.compile(
     re.VERBOSE,
 )
 
+_UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
+"""The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -117,3 +120,18 @@ def utc(seconds: float) -> datetime | None:
         return _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
         return None
+
+
+def parse_date(text: str) -> datetime | None:
+    """Return a date in RFC 850, RFC 822 or ISO 8601 format as UTC. None for any other text.
+
+    A date without a time zone, or with an unknown one, is taken as UTC.
+    """
+    try:
+        date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
+        return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
+    except OverflowError:  # no such year
+        return None
+    except ValueError:
+        seconds = http_date(text)
+        return None if seconds is None else utc(seconds)

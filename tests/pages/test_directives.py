@@ -21,11 +21,11 @@ from scrapy_rep.pages.directives import (
     NO_DIRECTIVES,
     PageDirectives,
     merge,
-    parse_date,
     statements,
     terms_of,
 )
 from scrapy_rep.pages.html import elements
+from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
 
