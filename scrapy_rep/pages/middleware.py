@@ -88,9 +88,7 @@ def statements_in(
         lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
     body = markup(response) if isinstance(response, HtmlResponse) else b""
     found = tuple(elements(body, (*META_NAMES, *tokens), LICENSE))
-    if not (lines or found or tdm):  # the usual case
-        return []
-    return list(statements(lines, found, tokens, tdm))
+    return list(statements(lines, found, tokens, tdm)) if lines or found or tdm else []
 
 
 def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
@@ -260,10 +258,9 @@ class PageDirectivesMiddleware:
         rel, meta = links.rel(request.url), request.meta
         if meta.get(settings.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
             del meta[settings.DONT_RETRY]
+        meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
         if rel:
             meta[settings.LINK_REL] = tuple(sorted(rel))
-        else:
-            meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
         if self._settings.nofollow == "drop" and directives.nofollow:
             reason = "nofollow"
         elif self._settings.rel_nofollow == "drop" and "nofollow" in rel:
