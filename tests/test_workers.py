@@ -98,8 +98,7 @@ def test_the_claim_of_a_worker_that_does_not_run_is_replaced(web: Web, store: st
         released.set()
         other.send_signal(signal.SIGCONT)
         output_of(other)
-    with workers([*options, *(site.url("/last") for site in sites)]) as (last,):
-        output_of(last)
+    run(*options, *(site.url("/last") for site in sites))
     for site in sites:
         assert site.paths == ["/robots.txt", "/robots.txt", "/third", "/last"]
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 import pytest
 from msgspec import toml
 
-from scrapy_rep import Reason, RobotsTxt, Verdict
+from scrapy_rep import Reason, RobotsTxt
 from scrapy_rep.commands.crawlers import (
     PURPOSES,
     Agent,
@@ -211,6 +211,9 @@ def closed_to(*agents: str) -> str:
         (GOOGLE_PRECEDENCE, "GoogleOther", "*", "/group-3", "/group-2"),
         (ADSBOT, "AdsBot-Google-Mobile-Apps", "adsbot-google", "/b", "/a"),
         (CLOSED, "AdsBot-Google-Mobile-Apps", None, "/a", None),
+        # Another group is not theirs. Their own is, also together with *.
+        (f"{closed_to('Googlebot')}\n{CLOSED}", "AdsBot-Google", None, "/a", None),
+        (f"User-agent: AdsBot-Google\n{CLOSED}", "AdsBot-Google", "adsbot-google", None, "/a"),
         (closed_to("Google-Extended"), "Google-Extended", "google-extended", None, "/a"),
         (closed_to("Google-Extended"), "Googlebot", None, "/a", None),
         (closed_to("Googlebot"), "Google-Extended", None, "/a", None),
@@ -240,24 +243,8 @@ def test_examples_of_operators(
     assert disallowed is None or not agent.verdict(robots, disallowed).allowed
 
 
-@pytest.mark.parametrize("name", ["AdsBot-Google", "Mediapartners-Google"])
-def test_google_special_case_crawlers_ignore_the_global_user_agent(name: str) -> None:
-    agent = agent_of(name)
-    assert agent.verdict(RobotsTxt(CLOSED.encode()), "/a") == Verdict(
-        True, Reason.NO_RULES, detail=f"{name} ignores the group for *"
-    )
-    # Another group is not theirs. Their own is, also together with *.
-    assert agent.verdict(RobotsTxt(f"{closed_to('Googlebot')}\n{CLOSED}".encode()), "/a")
-    both = RobotsTxt(f"User-agent: *\nUser-agent: {name}\nDisallow: /".encode())
-    assert not agent.verdict(both, "/a")
-    assert agent.group(both) == name.lower()
-    unreachable = RobotsTxt.from_response(503)
-    assert agent.verdict(unreachable, "/a").reason is Reason.UNREACHABLE
-    assert agent.group(unreachable) is None
-
-
 def test_every_crawler_has_its_answers() -> None:
-    closed = RobotsTxt(CLOSED.encode())
+    closed, unreachable = RobotsTxt(CLOSED.encode()), RobotsTxt.from_response(503)
     for each in CRAWLERS:
         agent = agent_of(each.name)
         own = RobotsTxt(f"User-agent: {each.name}\nDisallow: /a\nUser-agent: *\nAllow: /".encode())
@@ -267,6 +254,10 @@ def test_every_crawler_has_its_answers() -> None:
         found = agent.verdict(closed, "/a")
         assert found.allowed is each.ignores_wildcard
         assert agent.group(closed) == found.agent == (None if each.ignores_wildcard else "*")
+        detail = f"{each.name} ignores the group for *" if each.ignores_wildcard else None
+        assert found.detail == detail
+        assert agent.verdict(unreachable, "/a").reason is Reason.UNREACHABLE
+        assert agent.group(unreachable) is None
 
 
 # The list

@@ -12,11 +12,7 @@ from scrapy_rep.protocol import matcher, usage
 from scrapy_rep.protocol.agents import parse_user_agent, product_tokens
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import lint
-from scrapy_rep.protocol.matcher import (
-    PatternIndex,
-    Steps,
-    matching,
-)
+from scrapy_rep.protocol.matcher import PatternIndex, Steps, matching
 from scrapy_rep.protocol.parser import GroupText, groups
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.records import parse_delay, parse_request_rate, parse_visit_time

@@ -197,26 +197,6 @@ def test_an_index_page_has_the_length_of_its_directory_pattern() -> None:
     assert allowed("user-agent: *\ndisallow: /a/\nallow: /a/index.html", "/a/")
 
 
-@pytest.mark.parametrize(
-    ("rules", "path", "line"),
-    [
-        ("disallow: /a\ndisallow: /ab", "/ab", 3), ("disallow: /ab\ndisallow: /a*", "/ab", 2),
-        ("disallow: /a\nallow: /a", "/a", 3),
-        ("disallow: /a b\nallow: /a%20", "/a%20b", 3),  # 4 octets and 5
-        ("disallow: /a%20b\nallow: /a b", "/a%20b", 3),  # one rule, and allow wins
-        ("disallow: /a%20b\nallow: /a b\ndisallow: /a%20*", "/a%20b", 3),  # with length 6
-        ("disallow: /a b\ndisallow: /a%20b", "/a%20b", 3), ("disallow: /a \ndisallow: /a", "/a", 2),
-        ("disallow: /é\ndisallow: /%C3%A9*", "/é", 3), ("disallow: /%61b\nallow: /a", "/ab", 2),
-    ],
-)  # fmt: skip
-def test_the_line_that_decides(rules: str, path: str, line: int) -> None:
-    robots = RobotsTxt.parse(f"user-agent: *\n{rules}".encode())
-    for _ in range(3):
-        verdict = robots.verdict(path, "foobot")
-        assert verdict.rule is not None
-        assert verdict.rule.line == line
-
-
 def test_a_verdict_is_small_and_has_reason_rule_and_agent() -> None:
     body = "# one\r\n\r\nUser-agent: FooBot\rDisallow: /caf\u00e9 #x\r\n".encode()
     verdict = RobotsTxt.parse(body).verdict(SITE + "/caf%C3%A9", "FooBot/1.0 (+http://x)")

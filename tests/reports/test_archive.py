@@ -164,9 +164,8 @@ def opened(path: Path, **settings: object) -> tuple[Archive, StatsCollector]:
 
 @pytest.mark.parametrize("has_ended", [True, False])
 async def test_what_cannot_be_written_is_counted(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, has_ended: bool
+    path: Path, caplog: pytest.LogCaptureFixture, has_ended: bool
 ) -> None:
-    path = tmp_path / "a.warc.gz"
     archive, stats = opened(path)
     archive.record(EXCHANGE)
     if has_ended:
@@ -189,9 +188,8 @@ async def test_what_cannot_be_written_is_counted(
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
 async def test_the_first_record_describes_the_crawl_without_passwords(
-    tmp_path: Path, name: str, value: object, agent: str
+    path: Path, name: str, value: object, agent: str
 ) -> None:
-    path = tmp_path / "a.warc.gz"
     archive, _ = opened(path, **{"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value})
     archive.start()
     await archive.close()
