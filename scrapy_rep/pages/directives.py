@@ -170,8 +170,7 @@ class PageDirectives:
     """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
     never fetched."""
     access_terms: AccessTerms | None = None
-    """What the site requires before it sends the page: a payment or a license. None for most
-    pages."""
+    """The payment or the license that the site requires before it sends the page, if any."""
 
     @property
     def indexable(self) -> bool:

@@ -151,9 +151,8 @@ class PageDirectivesMiddleware:
         """Annotate a response before the spider gets it."""
         request = response.request
         assert request is not None
-        page = self._pages[response] = self._read(response, request)
-        directives, meta = page[0], request.meta
-        meta[settings.PAGE_DIRECTIVES], meta[settings.USAGE] = page
+        directives, uses = page = self._pages[response] = self._read(response, request)
+        request.meta.update({settings.PAGE_DIRECTIVES: directives, settings.USAGE: uses})
         if directives is not NO_DIRECTIVES:
             terms = directives.access_terms
             for stat, applies in (
