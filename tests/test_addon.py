@@ -49,11 +49,7 @@ def loaded(value: Any) -> Any:
         (QUEUE, ScrapyPriorityQueue, PriorityFirstQueue),
         (QUEUE, PriorityFirstQueue, PriorityFirstQueue),
         (QUEUE, OwnQueue, OwnQueue),
-        (
-            MIDDLEWARES,
-            {THEIRS: 700},
-            {RetryMiddleware: 700, BuiltIn: None, RobotsTxtMiddleware: 100},
-        ),
+        (MIDDLEWARES, {Spider: 7}, {Spider: 7, BuiltIn: None, RobotsTxtMiddleware: 100}),
         (MIDDLEWARES, {Spider: None}, {Spider: None, BuiltIn: None, RobotsTxtMiddleware: 100}),
         (MIDDLEWARES, {OURS: 90}, {BuiltIn: None, RobotsTxtMiddleware: 90}),
         (MIDDLEWARES, {OURS: None}, {BuiltIn: None, RobotsTxtMiddleware: None}),

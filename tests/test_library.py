@@ -152,7 +152,8 @@ def test_every_rule_that_matches_is_listed_and_the_best_is_first(robots: RobotsT
         ("Disallow: /a\nAllow: /a", "/a", [3, 2]), ("Disallow: /a\nDisallow: /a", "/a", [2, 3]),
         ("Disallow: /a\nDisallow: /ab", "/ab", [3, 2]),
         ("Disallow: /ab\nDisallow: /a*", "/ab", [2, 3]),
-        ("Disallow: /%61b\nAllow: /a", "/ab", [2, 3]), ("Disallow: /a \nDisallow: /a", "/a", [2, 3]),
+        ("Disallow: /%61b\nAllow: /a", "/ab", [2, 3]),
+        ("Disallow: /a \nDisallow: /a", "/a", [2, 3]),
         ("Disallow: /é\nDisallow: /%C3%A9*", "/é", [3, 2]),
         ("Disallow: /a b\nAllow: /a%20", "/a%20b", [3, 2]),  # 4 octets and 5
         ("Disallow: /a%20b\nAllow: /a b", "/a%20b", [3, 2]),  # one rule, and allow wins

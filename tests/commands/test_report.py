@@ -88,20 +88,14 @@ def test_several_files_are_merged(run: Run) -> None:
     ("change", "code", "text"),
     [
         (lambda made: sent(made, f"{A}/x", DENIED), 1, "1 request went to disallowed URLs"),
-        (
-            lambda made: made.disallowed(f"{A}/x", DENIED, was_sent=True),
-            1,
-            "1 response came from disallowed URLs",
-        ),
+        (lambda made: made.disallowed(f"{A}/x", DENIED, was_sent=True), 1,
+         "1 response came from disallowed URLs"),
         (lambda made: sent(made, f"{A}/x"), 3, "1 request was sent without a check"),
-        (
-            lambda made: made._add(RunEvent(replace(made.run, ended_at=None))),
-            0,
-            "1 run did not end",
-        ),
+        (lambda made: made._add(RunEvent(replace(made.run, ended_at=None))), 0,
+         "1 run did not end"),
     ],
     ids=["disallowed", "final URL", "unchecked", "killed"],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said(run: Run, change: object, code: int, text: str) -> None:
     made = crawled()
     assert callable(change)

@@ -394,10 +394,7 @@ RSL = "https://example.com/license.xml"
         (f"<{RSL}>;rel=license", (RSL,)),
         (f'<{RSL}> ; title="a, b; rel=x" ; REL="Describedby LICENSE"', (RSL,)),
         (f'</style.css>; rel=preload, <{RSL}>; rel="license", <b>;rel=next', (RSL,)),
-        (
-            f'<{RSL}>; rel=license, </more?a,b>; rel="license"',
-            (RSL, "https://example.com/more?a,b"),
-        ),
+        (f'<{RSL}>; rel=license, </a?a,b>; rel="license"', (RSL, "https://example.com/a?a,b")),
         (f"<{RSL}>; rel=license, <{RSL}>; rel=license", (RSL,)),
         ("<c.xml>; rel=license", ("https://example.com/blog/c.xml",)),
         ("<//other.example/c>; rel=license", ("https://other.example/c",)),

@@ -78,12 +78,9 @@ def test_what_is_read_of_a_page_is_bounded(piece: bytes) -> None:
     assert 0 < sum(len(value) for _, _, value in found) <= 4 * MAX_VALUE
 
 
-def test_a_page_is_read_up_to_its_limit() -> None:
+def test_a_page_is_read_up_to_its_limits() -> None:
     for before, count in ((MAX_PAGE - len(META), 1), (MAX_PAGE, 0)):
         assert len(list(elements(b" " * before + META, NAMES, "license"))) == count
-
-
-def test_a_page_has_a_limit_of_elements() -> None:
     html = b"<meta name=x>" * (MAX_ELEMENTS - 1) + META * 2
     assert len(list(elements(html, NAMES, "license"))) == 1
 

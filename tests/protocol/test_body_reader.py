@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import tracemalloc
 import zlib
 
 import pytest
@@ -13,6 +12,7 @@ from scrapy_rep.protocol import body_reader
 from scrapy_rep.protocol.body_reader import PIECE_SIZE, WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import gzip_bomb
+from tests.conftest import traced_memory
 
 FILE = b"User-agent: *\nDisallow: /private\n"
 MIB = 1 << 20
@@ -73,12 +73,9 @@ def test_octets_after_the_limit_are_ignored() -> None:
 )
 def test_a_gzip_bomb_is_decoded_up_to_the_limit(before: bytes) -> None:
     data = before + gzip_bomb(300)
-    tracemalloc.start()
-    try:
+    with traced_memory() as traced:
         reader = read(data, b"gzip", piece=65_536)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+        _, peak = traced()
     assert reader.is_full
     assert peak < 4 * MIB
 

@@ -188,8 +188,9 @@ async def test_what_cannot_be_written_is_counted(
     [("USER_AGENT", b"b\xfcr/1", "bür/1"), ("ROBOTSTXT_USER_AGENT", "mybot,other", "mybot, other")],
 )
 async def test_the_first_record_describes_the_crawl_without_passwords(
-    path: Path, name: str, value: object, agent: str
+    tmp_path: Path, name: str, value: object, agent: str
 ) -> None:
+    path = tmp_path / "a.warc.gz"
     archive, _ = opened(path, **{"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value})
     archive.start()
     await archive.close()

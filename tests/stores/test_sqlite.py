@@ -174,9 +174,7 @@ async def test_a_file_that_is_no_usable_store_is_not_changed(
     if made is None:
         path.write_bytes(b"Precious words.\n" * 1000)
     elif made == "damaged":  # everything but the header
-        opened = store(path)
-        opened.open()
-        opened.disconnect()
+        opened_store(path).disconnect()
         octets = path.read_bytes()
         path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
     else:
@@ -218,8 +216,7 @@ async def test_leases_expire_when_the_clock_is_set_back(path: Path, days: float)
 
 @pytest.mark.parametrize("until", ["'never'", "9e18", "x'ff'", "9e999"])
 async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) -> None:
-    opened = store(path)
-    opened.open()
+    opened = opened_store(path)
     lease = "INSERT INTO leases VALUES"
     change(
         path,
@@ -235,8 +232,7 @@ async def test_a_lease_with_an_invalid_end_is_ignored(path: Path, until: str) ->
 
 @pytest.mark.parametrize("entry", ["'text'", "1", "zeroblob(2000000)", "zeroblob(5)", "x'0100'"])
 async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> None:
-    opened = store(path)
-    opened.open()
+    opened = opened_store(path)
     change(path, f"INSERT INTO entries VALUES ('{ORIGIN}', 0, {entry}, 'x')")
     assert await opened.get(ORIGIN) is None
     assert (await opened.claim(ORIGIN, 1))[:2] == (True, None)
