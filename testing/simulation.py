@@ -360,11 +360,9 @@ class Network:
 
     def _check_visit(self, site: Site, request: Request, began: float) -> None:
         """Check the Visit-time, if only the policy delays requests and the clock is right."""
-        values = self.scenario.settings
-        keeps = values["DOWNLOAD_DELAY"] or values["CONCURRENT_REQUESTS_PER_DOMAIN"] == 1
         answer = self._known(site)
         exempt = request.meta.get("dont_obey_robotstxt")
-        if keeps or self.scenario.steps or self._changes(site) or exempt or not answer:
+        if self.scenario.steps or self._changes(site) or exempt or not answer:
             return
         if self.scenario.faults:
             return

@@ -54,8 +54,7 @@ MAX_CACHED_AGENTS = 256
 fewer."""
 
 policy_changed = object()
-"""The signal that a fetch for a ``host`` has ended which has requests in progress, or that other
-local rules apply now, for whatever host: it is None then."""
+"""The signal that what is known for a ``host`` has changed; for all hosts if that is None."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -132,7 +131,7 @@ class PolicyCache:
         self.recent_fetches = self.fetcher.recent
         self.tdm_files = TdmFiles(crawler, self) if settings.tdmrep else None
         """The TDM files of the crawl. None without REP_TDMREP."""
-        self._looping = create_looping_call(self._poll)
+        self._looping = create_looping_call(self.poll)
 
     # Policies in memory.
 
@@ -287,16 +286,16 @@ class PolicyCache:
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
         origin = self._parsed.get(key) or self.files.get(key)
-        if origin is None:
-            return self._before_fetch(key)
-        if self.now() < origin.refresh_at and origin.content is not None and not origin.has_pacing:
-            return READY  # the usual case
-        is_excepted = address.kind == Kind.EXCEPTED
-        action = self._next_action(origin, is_excepted=is_excepted)
+        is_excepted, action = address.kind == Kind.EXCEPTED, Action.FETCH
+        if origin is not None:
+            has_rules = origin.content is not None and not origin.has_pacing
+            if has_rules and self.now() < origin.refresh_at:
+                return READY  # the usual case
+            action = self._next_action(origin, is_excepted=is_excepted)
+        if origin is None or action is Action.FETCH:
+            return Condition(Place.DROPS if key in self._stopped else Place.UNKNOWN)
         if action is Action.WAIT:
             return Condition(Place.FETCHING)
-        if action is Action.FETCH:
-            return self._before_fetch(key)
         if origin.content is None:
             if is_excepted or not origin.disallows_all(self.now(), self._unreachable_policy):
                 return READY
@@ -310,9 +309,6 @@ class PolicyCache:
             if seconds:
                 return Condition(Place.WAITING, seconds)
         return READY
-
-    def _before_fetch(self, origin: str) -> Condition:
-        return Condition(Place.DROPS if origin in self._stopped else Place.UNKNOWN)
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
@@ -418,32 +414,32 @@ class PolicyCache:
     def open(self) -> None:
         """Begin to call :meth:`poll` twice a second: the spider is open."""
         self._engine.open()
-        self._poll()
+        self.poll()
         self._looping.start(WATCH_INTERVAL, now=False)
 
-    def _poll(self) -> None:
+    def poll(self) -> None:
+        """Do the work that no request causes."""
         try:
-            self.poll()
+            if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
+                self._stats.inc_value("robotstxt/local_rules_reloads")
+                self._stopped.clear()
+                self._crawler.signals.send_catch_log(policy_changed, host=None)
+            self.files.measure()
+            self.evict()
+            if not self._engine.is_closing:
+                self.frontier.collect_ended()
+                for request, entry in tuple(self.frontier.in_progress.items()):
+                    if self.condition(self.address(request)).place is not Place.READY:
+                        self._crawler.signals.send_catch_log(policy_changed, host=entry.host.name)
+            else:
+                if self.frontier.is_closing:  # a response that has just arrived had its time
+                    self.fetcher.cancel()
+                self.frontier.close()
+            self.fetcher.poll()
         except Exception:  # it must not end the calls
             logger.exception(
                 "Could not check the engine of the crawl", extra={"spider": self._crawler.spider}
             )
-
-    def poll(self) -> None:
-        """Do the work that no request causes."""
-        if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
-            self._stats.inc_value("robotstxt/local_rules_reloads")
-            self._stopped.clear()
-            self._crawler.signals.send_catch_log(policy_changed, host=None)
-        self.files.measure()
-        self.evict()
-        if self._engine.is_closing:
-            if self.frontier.is_closing:  # a response that has just arrived had its time
-                self.fetcher.cancel()
-            self.frontier.close()
-        else:
-            self.frontier.collect_ended()
-        self.fetcher.poll()
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes."""

@@ -15,7 +15,6 @@ from collections import OrderedDict
 from enum import Enum
 from heapq import heappop, heappush
 from math import inf
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 Rank = tuple[int, ...]
-
-_ORDER = attrgetter("order")
 
 LOOK_AHEAD = 4
 """If fewer queues than CONCURRENT_REQUESTS are ready, fetches begin until this multiple of it is
@@ -531,7 +528,7 @@ class Frontier:
 
     def update_host(self, host: Host) -> None:
         """Find the places of the queues of a host again."""
-        for queue in sorted(host.queues, key=_ORDER):
+        for queue in sorted(host.queues, key=lambda queue: queue.order):
             self.update(queue)
         self._release_unwanted(host)
 
