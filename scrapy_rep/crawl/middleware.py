@@ -150,14 +150,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         meta = request.meta
         is_exempt, is_robots_txt = meta.get(DONT_OBEY), meta.get(IS_ROBOTSTXT_REQUEST)
-        origin = None
         while True:
             if not (is_exempt and is_robots_txt):
                 verdict = self.policies.local_disallow(key, request.url)
                 if verdict is not None:
                     raise self._disallow(request, verdict)
-            if not is_exempt:
-                origin = self._origin_that_allows(request, key)
+            origin = None if is_exempt else self._origin_that_allows(request, key)
             if (is_exempt or origin is not None) and self.frontier.try_start(request):
                 break
             if not await self.frontier.waiting.wait(request):
@@ -203,10 +201,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             return None
         self.process_request_2(origin, request)
         pacing = self.policies.apply_pace(origin, request)
-        if pacing is None:
-            return origin
-        seconds = pacing.seconds_until_visit_time(self._clock.time())
-        if seconds > self._settings.max_wait:
+        seconds = pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
+        if pacing is not None and seconds > self._settings.max_wait:
             verdict = request.meta[ROBOTSTXT]._replace(
                 allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
             )
@@ -221,12 +217,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         if rp is None:
             return
-        url = request.url
         if isinstance(rp, Origin):
-            verdict = self.policies.verdict(rp, url, self.policies.tokens(request))
+            verdict = self.policies.verdict(rp, request.url, self.policies.tokens(request))
         else:
             agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
-            verdict = Verdict(rp.allowed(url, agent), Reason.RULES)
+            verdict = Verdict(rp.allowed(request.url, agent), Reason.RULES)
         request.meta[ROBOTSTXT] = verdict
         if not verdict.allowed:
             raise self._disallow(request, verdict)

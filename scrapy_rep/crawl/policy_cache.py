@@ -201,9 +201,8 @@ class PolicyCache:
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
         is_queued = bool(self.frontier.places(host_of(key), key) - {Place.UNKNOWN})
-        in_progress = self.frontier.in_progress.values()
         is_needed = is_queued or key in self.fetcher.awaited
-        return is_needed or any(entry.origin == key for entry in in_progress)
+        return is_needed or any(each.origin == key for each in self.frontier.in_progress.values())
 
     # Verdicts.
 
@@ -242,10 +241,9 @@ class PolicyCache:
         user_agent = self._settings.user_agent(header)
         parsed = parse_user_agent(user_agent)
         problem = parsed.problem(user_agent)
-        if problem is None:
-            return parsed.tokens
-        self._stats.inc_value("robotstxt/ambiguous_user_agent_count")
-        if not self._has_warned_of_agent:
+        if problem is not None:
+            self._stats.inc_value("robotstxt/ambiguous_user_agent_count")
+        if problem is not None and not self._has_warned_of_agent:
             self._has_warned_of_agent = True
             logger.warning(
                 "The product token for robots.txt is unclear: %(problem)s. Set "
@@ -385,9 +383,8 @@ class PolicyCache:
         """
         if origin.content is None and origin.state is State.UNREACHABLE:
             return None  # the last known delay still applies
-        pacing = None
-        if origin.has_pacing and self._settings.obey_rate_limits:
-            pacing = origin.pacing(self.tokens(request))
+        is_paced = origin.has_pacing and self._settings.obey_rate_limits
+        pacing = origin.pacing(self.tokens(request)) if is_paced else None
         self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
 
