@@ -31,7 +31,6 @@ OTHER_FILE = RobotsTxt.parse(b"User-agent: *\nDisallow: /public\n")
 
 PATIENT = UnreachablePolicy()
 Answer = tuple[bool, Reason]
-MISSING = 404
 DOWN = Unreachable("status 503", 503, URL)
 
 
@@ -49,7 +48,7 @@ def rules(
 
 def missing(at: float, *, disallow: bool = False) -> Unavailable:
     result = AccessResult.DISALLOWED if disallow else AccessResult.UNAVAILABLE
-    return Unavailable(URL, at + DAY, MISSING, result)
+    return Unavailable(URL, at + DAY, 404, result)
 
 
 FRESH = rules(T)

@@ -20,11 +20,9 @@ from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.settings import _SETTINGS, Settings
 
 ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
-PACKAGE = ROOT / "scrapy_rep"
 TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
-    for path in [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
 PREFIX = "robotstxt/"
 
@@ -55,7 +53,7 @@ def text_of(node: ast.expr) -> str | None:
 @cache
 def trees() -> list[ast.Module]:
     """Return the syntax trees of the package. Few tests use them, and they take long to make."""
-    return [ast.parse(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")]
+    return [ast.parse(path.read_text("utf-8")) for path in (ROOT / "scrapy_rep").rglob("*.py")]
 
 
 def calls() -> Iterator[tuple[ast.Call, str, list[str | None]]]:

@@ -90,7 +90,6 @@ def test_the_place_of_a_finding(
 @pytest.mark.parametrize(
     ("arguments", "code", "found"),
     [
-        (["--select", "R2"], 1, ["R202", "R203", "R206"]),
         (["--select", "R206"], 0, ["R206"]),
         (["--select", "missing-slash,R5"], 1, ["R401", "R502"]),
         (["--select", "R4", "--select", "R5", "--ignore", "relative-url"], 1, ["R401"]),

@@ -12,9 +12,6 @@ from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
 from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 from tests.conftest import traced_memory
 
-not_measured = pytest.mark.no_cover
-"""Coverage would take most of the time. Other tests cover the same branches."""
-
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_have_the_same_verdict_every_time(name: str) -> None:
@@ -32,7 +29,7 @@ LARGEST = (
 """Of each kind of index the file whose index is largest. To trace memory takes long."""
 
 
-@not_measured
+@pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize("name", LARGEST)
 def test_hostile_files_do_not_fill_the_memory(name: str) -> None:
     body, url = HOSTILE.get(name) or (ATTACKS[name].body, ATTACKS[name].url(2048))
@@ -95,7 +92,7 @@ def test_long_headers_have_at_most_one_token(header: str) -> None:
     assert len(product_tokens("Mozilla/5.0 (" + header)) <= 1
 
 
-@not_measured
+@pytest.mark.no_cover  # Coverage would take most of the time.
 @pytest.mark.parametrize("name", [name for name in LARGEST if name in HOSTILE])
 def test_hostile_files_are_listed(name: str) -> None:
     body, url = HOSTILE[name]

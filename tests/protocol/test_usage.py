@@ -317,11 +317,8 @@ def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
     assert statement == ("robots.txt, too-complex", {"train-ai": False})
 
 
-CONFORMANCE = Path(__file__).parents[2] / "docs" / "about" / "conformance.md"
-
-
 def test_each_version_is_named_on_the_conformance_page() -> None:
-    page = CONFORMANCE.read_text(encoding="utf-8")
+    page = Path(__file__).parents[2].joinpath("docs/about/conformance.md").read_text("utf-8")
     assert [one for one in VOCABULARIES if f"| {' | '.join(one)} |" not in page] == []
 
 

@@ -209,7 +209,6 @@ async def test_the_first_record_describes_the_crawl_without_passwords(
 
 DATE = "2026-11-22T07:00:00Z"
 AT = 1795330800.0
-PLAIN_TEXT = "Content-Type: text/plain"
 
 
 def record(kind: str, block: bytes, url: str = URL, date: str = DATE, **fields: str) -> bytes:
@@ -371,7 +370,7 @@ def test_a_file_with_one_member_for_all_records(path: Path) -> None:
 
 def test_any_damage_is_survived(path: Path) -> None:
     source = random.Random(1)
-    whole = b"".join(gzip.compress(record("response", http(RULES * n, PLAIN_TEXT))) for n in (1, 9))
+    whole = b"".join(gzip.compress(record("response", http(RULES * n))) for n in (1, 9))
     plain = record("response", http()) * 3
     for _ in range(300):
         octets = bytearray(source.choice([whole, plain]))
