@@ -448,12 +448,15 @@ class Frontier:
             self._pages_since_fetch += 1
         is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
         entry = InProgress(host, slot, address.origin, is_from_queue, backoffs)
+        self._begin(request, entry, queue.host)
+
+    def _begin(self, request: Request, entry: InProgress, host: Host) -> None:
         self.in_progress[request] = entry
-        host.active += 1
-        if slot is not host:
-            slot.active += 1
-            self.update_host(slot)
-        self.update_host(queue.host)
+        entry.host.active += 1
+        if entry.slot is not entry.host:
+            entry.slot.active += 1
+            self.update_host(entry.slot)
+        self.update_host(host)
 
     def finish(self, request: Request, *, sent: bool | None = None) -> None:
         """End a request, if it is in progress. If it was sent, the delay of its host begins now.
@@ -726,11 +729,10 @@ class Frontier:
         address = self.waiting.address(request)
         if address in self.waiting.queues:
             return False
-        queue = WaitingQueue(self.waiting, address)
-        seconds = queue.host.seconds_left(self.clock.monotonic())
-        if seconds or (queue.host.is_paced and not self._is_reserved(queue.host)):
+        host, now = self.host(address.host, address.origin), self.clock.monotonic()
+        if host.is_paced and (host.seconds_left(now) or not self._is_reserved(host)):
             return False
-        self.start(queue, request)
+        self._begin(request, InProgress(host, host, address.origin, False, host.backoffs), host)
         return True
 
     def close(self) -> None:
