@@ -425,9 +425,13 @@ class PolicyCache:
             self.evict()
             if not self._engine.is_closing:
                 self.frontier.collect_ended()
-                for request, entry in tuple(self.frontier.in_progress.items()):
-                    if self.condition(self.address(request)).place is not Place.READY:
-                        self._crawler.signals.send_catch_log(policy_changed, host=entry.host.name)
+                changed = {
+                    entry.host.name
+                    for request, entry in self.frontier.in_progress.items()
+                    if self.condition(self.address(request)).place is not Place.READY
+                }
+                for host in changed:
+                    self._crawler.signals.send_catch_log(policy_changed, host=host)
             else:
                 if self.frontier.is_closing:  # a response that has just arrived had its time
                     self.fetcher.cancel()
