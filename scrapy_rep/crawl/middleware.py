@@ -50,7 +50,7 @@ MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
 access_refused = object()
-"""The signal ``response_downloaded`` for the statuses 401 and 402 alone, which costs pages less."""
+"""The signal that a response has the status 401 or 402. No other page costs a receiver anything."""
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -169,8 +169,8 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _process_held(self, host: str | None) -> None:
         """Process the requests to a host again that wait in a download slot; None: to all hosts.
 
-        They may not be sent any more: there is another robots.txt, or there are other local rules,
-        or the host has asked for fewer requests.
+        They may not be sent any more: their robots.txt or the local rules have changed, a time has
+        passed, or the host has asked for fewer requests.
         """
         for request, entry in tuple(self._in_progress.items()):
             if entry.origin is None or host not in (None, entry.host.name):

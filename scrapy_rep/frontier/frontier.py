@@ -364,7 +364,7 @@ class Frontier:
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
         self.dropped = Host("dropped requests", 1, is_paced=True)
-        """What stands for the host of those that will be dropped, and leave their own host free."""
+        """The host of those that will be dropped: they use nothing of their own host."""
         self._pages_since_drop = self._pages_since_fetch = 0
         """How many pages have started since the last request that was to be dropped, and since the
         last fetch began."""
@@ -388,7 +388,7 @@ class Frontier:
         return host
 
     def known_host(self, name: str) -> Host:
-        """Return a host as it is known, which may be not at all."""
+        """Return a host. If it is not known, that is one without delay, requests and queues."""
         return self.hosts.get(name) or Host(name, 0)
 
     def next_queue(self, owner: Queues) -> Queue | None:

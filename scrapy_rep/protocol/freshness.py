@@ -1,4 +1,4 @@
-"""Computes how long a robots.txt is fresh (RFC 9309 §2.4, RFC 9111 §4.2).
+"""Computes how long a robots.txt is fresh (RFC 9309 §2.4, RFC 9111 §4.2), and reads dates.
 
     lifetime   = 0 for no-store, no-cache; else s-maxage (shared caches), max-age, Expires - Date;
                  else the default
@@ -52,10 +52,9 @@ def expires_at(
 ) -> float:
     """Return when a response becomes stale, in seconds on the clock of `response_time`.
 
-    The names of `headers` are in lower case.
     It stays fresh for at least `least` and at most `most` seconds. `default` is its lifetime if its
-    headers state none. `shared` is true for a copy that several crawlers use, so that s-maxage
-    applies.
+    headers, whose names are in lower case, state none. `shared` is true for a copy that several
+    crawlers use, so that s-maxage applies.
     """
     own = lifetime(headers, response_time, shared=shared)
     remaining = default if own is None else own - _age(headers, response_time)

@@ -35,6 +35,9 @@ _decode = msgspec.json.Decoder(Event).decode
 CACHE_SIZE = 1 << 16
 """KiB of rows that SQLite keeps in memory."""
 
+MAX_EXAMPLES = 5
+"""The example URLs of each rule and of each directive."""
+
 _TABLES: dict[type[Struct], Any] = {
     kind: kind.__struct_config__.tag for kind in get_args(Event) if kind is not RunEvent
 }
@@ -208,7 +211,7 @@ class _FirstFive:
 
     def step(self, text: str | None) -> None:
         """Called by SQLite with each value."""
-        if text is not None and len(self._texts) < 5 and text not in self._texts:
+        if text is not None and len(self._texts) < MAX_EXAMPLES and text not in self._texts:
             self._texts.append(text)
 
     def finalize(self) -> str:
