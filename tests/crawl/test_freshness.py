@@ -190,6 +190,21 @@ async def test_what_waits_in_a_download_slot_obeys_the_new_file(web: Web, clock:
     assert site.paths == [*earlier, "/robots.txt", "/private"]
 
 
+async def test_what_waits_in_a_download_slot_does_not_outlive_its_file(
+    web: Web, clock: Clock
+) -> None:
+    site = web.site(RULES)
+    async with travel({"DOWNLOAD_DELAY": 1, "DOWNLOAD_DELAY_JITTER": 0}) as spider:
+        assert await spider.fetches(site.url("/public"))
+        site.pages["/robots.txt"] = text(OTHER_RULES)
+        held = deferred_from_coro(spider.fetches(site.url("/public")))
+        await until(lambda: any(slot.queue for slot in spider.engine.downloader.slots.values()))
+        clock.ahead += 2 * DAY
+        spider.outcome.middleware.policies.poll()  # as every half second of the crawl
+        assert not await maybe_deferred_to_future(held)
+    assert site.paths == ["/robots.txt", "/public", "/robots.txt"]
+
+
 async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
     async with travel({"REP_TIMEOUT": 10}) as spider:
