@@ -172,7 +172,7 @@ class _Crawling:
                 "CONCURRENT_REQUESTS": 100,
                 "DOWNLOAD_TIMEOUT": 8,
                 "REP_TIMEOUT": 5,
-                "REP_MIN_TTL": 1,
+                "REP_TTL_RANGE": (1, 86_400),
                 "REP_STORE": store.url if store is not None else None,
             }
             if self.name in STORES:

@@ -136,6 +136,11 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 
 BOOLEAN = Kind("True or False", _boolean)
 SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
+SECONDS_RANGE = Kind(
+    "two numbers of seconds above 0, of which the second is not less",
+    lambda value: tuple(map(_number, _items(value))),
+    lambda seconds: len(seconds) == 2 and 0 < seconds[0] <= seconds[1] < inf,
+)
 DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
 WHOLE, COUNT = _whole_numbers(0), _whole_numbers(1)
 ACCESS_RESULT = _choice("unavailable", "unreachable")
@@ -204,8 +209,7 @@ class Settings:
     server_error_hosts: frozenset[str] = _setting("REP_5XX_AS_404_HOSTS", (), HOST_NAMES)
     on_unreachable: str = _setting("REP_ON_UNREACHABLE", "disallow", ON_UNREACHABLE)
     unreachable_days: float = _setting("REP_UNREACHABLE_DAYS", 30.0, DAYS)
-    min_ttl: float = _setting("REP_MIN_TTL", 300.0, SECONDS)
-    max_ttl: float = _setting("REP_MAX_TTL", 86400.0, SECONDS)
+    ttl_range: tuple[float, float] = _setting("REP_TTL_RANGE", (300.0, 86400.0), SECONDS_RANGE)
     cache_size: int = _setting("REP_CACHE_SIZE", 1_000_000, COUNT)
     concurrent_robotstxt_requests: int = _setting("REP_CONCURRENT_ROBOTSTXT_REQUESTS", 600, COUNT)
     obey_rate_limits: bool = _setting("REP_OBEY_RATE_LIMITS", True, BOOLEAN)
@@ -244,13 +248,6 @@ class Settings:
     """The User-Agent header of requests that do not set one."""
     unknown: list[tuple[str, str | None]]
     """What :func:`unknown_names` returns."""
-
-    def __post_init__(self) -> None:
-        if self.min_ttl > self.max_ttl:
-            raise SettingError(
-                f"REP_MIN_TTL is {self.min_ttl!r}: it must not be above REP_MAX_TTL, "
-                f"which is {self.max_ttl!r}"
-            )
 
     @classmethod
     def read(cls, settings: BaseSettings, spider: Spider | None = None) -> Settings:

@@ -713,8 +713,7 @@ settings_of_crawls = st.fixed_dictionaries(
         "REP_TIMEOUT": st.just(10),
         "REP_ON_UNREACHABLE": st.sampled_from(["disallow", "wait"]),
         "REP_MAX_WAIT": st.sampled_from([300, 20]),
-        "REP_MIN_TTL": st.sampled_from([2, 300]),
-        "REP_MAX_TTL": st.sampled_from([300, 86400]),
+        "REP_TTL_RANGE": st.tuples(st.sampled_from([2, 300]), st.sampled_from([300, 86400])),
         "SCHEDULER_PRIORITY_QUEUE": st.sampled_from(
             [
                 "scrapy.pqueues.DownloaderAwarePriorityQueue",
@@ -777,7 +776,7 @@ def error_scenarios() -> Iterator[Scenario]:
     asks = (Ask(0.0, 0, "/a"), Ask(0.0, 0, "/b", called=True), Ask(200.0, 0, "/a"))
     for place, error, unreachable in product(PLACES, ERRORS, ("disallow", "wait")):
         values = {
-            "REP_MIN_TTL": 2,
+            "REP_TTL_RANGE": (2, 86400),
             "REP_MAX_WAIT": 20,
             "REP_RETRY_TIMES": 1,
             "REP_STORE": SimulatedStore,

@@ -57,6 +57,7 @@ def test_defaults_are_what_the_reference_says() -> None:
          "page_agent", b"b/1"),
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
          "page_agent", "a/1"),
+        ({"REP_TTL_RANGE": "60, 3600"}, "ttl_range", (60, 3600)),
         ({}, "report", ()),
         ({"REP_REPORT": "a.json, b/%(name)s.json"}, "report", ("a.json", "b/%(name)s.json")),
         ({"REP_REPORT": [Path("a.json"), "b.json"]}, "report", ("a.json", "b.json")),
@@ -81,6 +82,8 @@ ARCHIVE = (
 NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
 NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
+RANGE = "two numbers of seconds above 0, of which the second is not less"
+NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b")
 SLOTS = "a dict of dicts, with integers as concurrency"
 
 
@@ -92,6 +95,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("REP_TIMEOUT", float("nan"), "a number of seconds above 0"),
         ("REP_RETRY_TIMES", -1, "a whole number, 0 or more"),
         ("REP_RETRY_TIMES", 1.5, "a whole number, 0 or more"),
+        *(("REP_TTL_RANGE", seconds, RANGE) for seconds in NO_RANGES),
         ("REP_CACHE_SIZE", 0, "a whole number, 1 or more"),
         ("REP_UNREACHABLE_DAYS", "inf", "a number of days, 0 or more"),
         ("REP_DISALLOW_STATUSES", [500], "a list of statuses from 400 to 499"),
@@ -135,11 +139,6 @@ def test_a_password_is_not_shown(value: object, shown: str) -> None:
     with pytest.raises(SettingError) as error:
         read(REP_STORE=value)
     assert str(error.value).startswith(f"REP_STORE is {shown}: it must be None, 'sqlite:")
-
-
-def test_the_minimum_lifetime_may_not_be_above_the_maximum() -> None:
-    with pytest.raises(SettingError, match=r"REP_MIN_TTL is 500\.0: .* REP_MAX_TTL"):
-        read(REP_MIN_TTL=500, REP_MAX_TTL=400)
 
 
 def test_the_documentation_has_every_setting_with_its_default() -> None:

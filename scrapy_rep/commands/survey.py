@@ -54,8 +54,7 @@ _TAR = re.compile(r"\.(tar(\.\w+)?|t[bgx]z2?)\Z", re.IGNORECASE)
 """How the name of a tar file ends."""
 
 _FETCHING = {
-    "REP_MAX_TTL": 86_400,
-    "REP_MIN_TTL": 86_400,
+    "REP_TTL_RANGE": (86_400, 86_400),
     "REP_CACHE_SIZE": 10_000,
     "REP_LOCAL_RULES": None,
 }

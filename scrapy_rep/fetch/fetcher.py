@@ -491,6 +491,5 @@ def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
         settings.disallow_statuses,
         file.host in settings.server_error_hosts,
         settings.not_robots if file.path == ROBOTS_TXT else None,
-        settings.min_ttl,
-        settings.max_ttl,
+        *settings.ttl_range,
     )

@@ -79,7 +79,7 @@ async def test_a_store_is_used(web: Web, cli: Cli) -> None:
 
 async def test_the_last_good_copy_of_a_site_that_is_down(web: Web, cli: Cli) -> None:
     site = web.site(text(RULES, Cache_Control="no-store"))
-    settings = {"REP_STORE": STORE, "REP_MIN_TTL": 0.001}
+    settings = {"REP_STORE": STORE, "REP_TTL_RANGE": [0.001, 1]}
     await checked(cli, site.url("/x"), **settings)
     site.pages["/robots.txt"] = Page(b"", 503)
     code, records = await checked(cli, site.url("/x"), **settings)

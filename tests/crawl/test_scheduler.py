@@ -211,8 +211,8 @@ async def test_a_robots_txt_is_fetched_while_requests_keep_the_pace(web: Web, cr
     site = web.site("User-agent: *\nCrawl-delay: 0.2\n")
     other = web.site(PRIVATE, host="127.0.0.2")
     settings = {**POOLED, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 60}
-    short = {"REP_MIN_TTL": 0.1, "REP_MAX_TTL": 0.1}
-    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], {**settings, **short})
+    settings["REP_TTL_RANGE"] = [0.1, 0.1]
+    outcome = await crawl([*site.urls("/1", "/2", "/3"), other.url("/")], settings)
     assert len(outcome.responses) == 4
     assert not outcome.warnings
 

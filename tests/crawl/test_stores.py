@@ -142,7 +142,7 @@ LATER_CRAWLS: dict[str, list[Step]] = {
     "a shorter lifetime now": [
         Step(0, 1, True, Page(b"", 404)),
         Step(600, 1, True),
-        Step(600, 2, True, settings={"REP_MAX_TTL": 300}),
+        Step(600, 2, True, settings={"REP_TTL_RANGE": [300, 300]}),
     ],
 }
 
@@ -347,7 +347,7 @@ INJECTED = {"url": "https://a.example/robots.txt", "etag": '"1"\r\nX-Injected: 1
     [
         pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
         pytest.param(octets(fetched_at=NOW + 400 * DAY, expires_at=NOW + 401 * DAY), id="future"),
-        pytest.param(  # REP_MAX_TTL of this crawl is a day
+        pytest.param(  # the longest lifetime of this crawl is a day
             octets(fetched_at=NOW - 2 * DAY, refresh_at=NOW + 28 * DAY, expires_at=NOW + 28 * DAY),
             id="fresh for a month",
         ),
