@@ -578,8 +578,8 @@ def _stop(crawler: Crawler) -> None:
         task.add_done_callback(lambda done: done.exception())
 
 
-def run(scenario: Scenario) -> list[str]:
-    """Crawl a scenario, and return what was wrong."""
+def crawled(scenario: Scenario) -> tuple[Network, Crawler]:
+    """Crawl a scenario. Return its network, which has recorded the requests, and the crawler."""
     loop = VirtualLoop()
     network = Network(scenario, loop)
 
@@ -602,6 +602,12 @@ def run(scenario: Scenario) -> list[str]:
             crawler = loop.run_until_complete(crawl(network))
     finally:
         loop.close()
+    return network, crawler
+
+
+def run(scenario: Scenario) -> list[str]:
+    """Crawl a scenario, and return what was wrong."""
+    network, crawler = crawled(scenario)
     return network.problems + _problems(network, crawler)
 
 

@@ -16,7 +16,7 @@ from scrapy_rep.frontier.queue import OriginQueue
 from scrapy_rep.protocol.access import Cancelled
 from testing import harness, simulation
 from testing.faults import ErrorFault
-from testing.simulation import Answer, Ask, Scenario, Site, run
+from testing.simulation import Answer, Ask, Scenario, Site, crawled, run
 
 EXAMPLES = 500
 """They take about 30 seconds of CPU time, in four processes."""
@@ -140,3 +140,33 @@ def test_the_simulation_finds_defects() -> None:
             assert any(each in problem for each in known for problem in found), (name, found)
         else:
             assert found == [], name
+
+
+# Times that a real clock would make depend on the machine
+
+DOWN = Answer(status=503, retry_after=1)
+OUTAGES = replace(
+    SCENARIO,
+    sites=(Site(0, 8000, (DOWN,), 0.2), Site(1, 8001, (DOWN, DOWN, DOWN, Answer()), 0.2)),
+    asks=(*(Ask(0, 0, "/first") for _ in range(10)), *(Ask(2.5, site, "/late") for site in (0, 1))),
+    settings={**SCENARIO.settings, "REP_ON_UNREACHABLE": "wait", "REP_MAX_WAIT": 4.95},
+)
+
+
+def outages() -> tuple[dict[str, int], list[str], int, float]:
+    """Return the fetches of each robots.txt, the pages, how many were dropped, and the seconds."""
+    network, crawler = crawled(OUTAGES)
+    assert crawler.stats is not None
+    dropped = crawler.stats.get_value("robotstxt/forbidden/unreachable")
+    paths = [request.url.partition("?")[0] for _, request in network.pages]
+    return dict(network.asked), paths, dropped, network.loop.now
+
+
+def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
+    """All requests of a site wait as long as the first one. The other site answers in time."""
+    asked, pages, dropped, seconds = harness.call(outages)
+    first, other = (site.root for site in OUTAGES.sites)
+    assert asked == {first: 5, other: 4}  # at 0, 1, 2, 3 and 4 s; at 2.5, 3.5, 4.5 and 5.5 s
+    assert pages == [f"{other}/late"]
+    assert dropped == 11
+    assert 5.5 < seconds < 7

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +25,6 @@ from .conftest import (
     numbers,
     run_crawler,
     together,
-    until,
 )
 
 WAIT: dict[str, Any] = {"REP_ON_UNREACHABLE": "wait"}
@@ -72,41 +70,6 @@ async def test_a_late_attempt_drops_requests(web: Web, crawl: Crawl, retry_after
     outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2})
     assert site.paths == ["/robots.txt"]
     assert outcome.reasons == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
-
-
-class Late(Visitor):
-    """Asks for more while its site is unreachable."""
-
-    more: list[str]
-    site: Site
-
-    async def start(self) -> AsyncIterator[Any]:
-        async for request in super().start():
-            yield request
-        await until(lambda: self.site.robots_fetches > 2)
-        for url in self.more:
-            self.outcome.requests[url] = Request(url)
-            yield Request(url, callback=self.parse, errback=self.failed)
-
-
-async def test_rep_max_wait_limits_the_total_wait_of_each_site(web: Web, crawl: Crawl) -> None:
-    """All requests of a site wait as long as the first one.
-
-    The other site answers two seconds within its limit, as a slow machine needs, and after that of
-    the first one.
-    """
-    site, other = web.site(failing(10)), web.site(failing(3), host="127.0.0.2")
-    late = site.urls("/late/1", "/late/2")
-    settings = {**WAIT, "REP_MAX_WAIT": 4.95}
-    spider: dict[str, Any] = {"spider": Late, "more": [*late, other.url("/late")], "site": site}
-    outcome = await crawl(site.urls(*numbers(10)), settings, **spider)
-    assert {*site.paths} == {"/robots.txt"}
-    assert 3 <= site.robots_fetches <= 5
-    assert other.paths == ["/robots.txt"] * 4 + ["/late"]
-    dropped = [*site.urls(*numbers(10)), *late]
-    assert outcome.reasons == dict.fromkeys(dropped, Reason.UNREACHABLE)
-    assert outcome.stats["robotstxt/forbidden/unreachable"] == 12
-    assert left_over(outcome.crawler) == []
 
 
 async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web) -> None:
