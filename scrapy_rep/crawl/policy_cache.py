@@ -423,6 +423,8 @@ class PolicyCache:
                 self._crawler.signals.send_catch_log(policy_changed, host=None)
             self.files.measure()
             self.evict()
+            if self.store is not None:
+                deferred_from_coro(self.store.claims.renew())
             if not self._engine.is_closing:
                 self.frontier.collect_ended()
                 changed = {

@@ -477,12 +477,10 @@ class Fetcher:
 
 
 def longest_fetch(settings: Settings) -> float:
-    """Return the seconds that a fetch takes if each attempt times out.
-
-    It takes longer if it waits for the host of a redirect, which has a delay.
-    """
+    """Return the seconds of a fetch whose attempts wait for the host of a redirect and time out."""
+    attempt = 1.2 * settings.timeout + settings.max_crawl_delay
     pauses = map(retry_pause, range(settings.retry_times))
-    return settings.timeout * (settings.retry_times + 1) + sum(pauses)
+    return attempt * (settings.retry_times + 1) + sum(pauses)
 
 
 def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:

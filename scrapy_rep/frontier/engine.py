@@ -123,10 +123,7 @@ class Engine:
         return next((each for each in slot.queue if each[0] is request), None) if slot else None
 
     def take_held(self, request: Request) -> Deferred[Any] | None:
-        """Remove a request from its download slot. Return what the downloader waits for, or None.
-
-        That is a response, or a request that the engine schedules.
-        """
+        """Remove a request from its download slot. Return what gets its result, or None."""
         held = self.held(request)
         if held is None or not hasattr(self._downloader, "_process_queue"):
             return None

@@ -1,7 +1,7 @@
 """The claims of one crawler: of several crawlers that share a store, one makes each fetch.
 
-The others poll the store for its result. A claim lasts as long as the longest fetch, so that
-another crawler replaces one that died.
+The others poll the store for its result. The claim of a fetch in progress is renewed, so that it
+lasts as long as that, and another crawler soon replaces one that died.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from .threaded import CALL_TIMEOUT
 FIRST_POLL_INTERVAL, MAX_POLL_INTERVAL = 0.05, 2.0
 """Seconds between two polls for the result of another crawler's fetch. The interval doubles. Half
 of all robots.txt files arrive within a few tenths of a second."""
+
+LEASE = 30.0
+"""Seconds that a claim lasts. It is renewed after half of them. After a crawler died, others wait
+this long."""
 
 WAIT_MARGIN = 5.0
 """Seconds that a crawler waits longer than the longest fetch, so that the owner of the claim can
@@ -43,6 +47,8 @@ class Lookup:
     """The good copy in the store as it was received, if there is one."""
     fence: int | None = None
     """The fencing token under which the result of the fetch is put."""
+    claimed_at: float = 0
+    """When the claim was last made or renewed, on the monotonic clock."""
     polls: int = 0
     """How often the claim of another crawler was waited for."""
     is_late: bool = False
@@ -58,8 +64,8 @@ class Claims:
     def __init__(self, store: Store, longest_fetch: float, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seconds = min(longest_fetch + WAIT_MARGIN, MAX_LEASE)
-        """How long a claim lasts, and how long this crawler waits for that of another one."""
+        self._max_wait = min(longest_fetch + WAIT_MARGIN, MAX_LEASE)
+        """How long this crawler waits for the claim of another one, in seconds."""
         self._claimed: dict[str, Lookup] = {}
         """The lookups that have claimed an origin, by origin."""
         self._saves = 0  # that are in progress
@@ -75,9 +81,10 @@ class Claims:
         """
         entry = await self._store.get(origin)
         interval = FIRST_POLL_INTERVAL
-        until = self._clock.monotonic() + self._seconds
+        until = self._clock.monotonic() + self._max_wait
         while not is_usable(entry) and self._store.shared:
-            claimed, entry, lookup.fence = await self._store.claim(origin, self._seconds)
+            lookup.claimed_at = self._clock.monotonic()
+            claimed, entry, lookup.fence = await self._store.claim(origin, LEASE)
             if claimed:
                 self._claimed[origin] = lookup
                 if is_usable(entry):  # put between get and claim
@@ -90,6 +97,20 @@ class Claims:
             lookup.polls += 1
             await self._clock.sleep(min(interval, remaining))
             interval = min(2 * interval, MAX_POLL_INTERVAL)
+
+    async def renew(self) -> None:
+        """Renew the claims that have lasted for half of their time. Call this often.
+
+        Each keeps its fencing token: another crawler may have had the claim meanwhile.
+        """
+        now = self._clock.monotonic()
+        due = [each for each in self._claimed.items() if each[1].claimed_at <= now - LEASE / 2]
+        for _, lookup in due:
+            lookup.claimed_at = now
+        for origin, _ in due:
+            await self._store.claim(origin, LEASE)
+            if origin not in self._claimed:  # it was released meanwhile
+                await self._release(origin)
 
     async def save(self, origin: str, entry: Entry | None, lookup: Lookup) -> bool:
         """Put the entry of a fetch, if there is one, and release the claim.

@@ -23,8 +23,10 @@ from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.frontier import Address, Place
 from scrapy_rep.origin import Origin
 from scrapy_rep.stores import ThreadedStore
+from scrapy_rep.stores.claims import Claims
 from scrapy_rep.stores.entry import DICTIONARY, VERSION
 from scrapy_rep.stores.registry import open_for_tool
+from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
@@ -325,6 +327,23 @@ async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict
     crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
     await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
     assert site.paths == ["/robots.txt"]
+
+
+@on_disk
+async def test_claims_are_renewed_while_a_crawl_fetches(
+    web: Web, crawl: Crawl, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renewed, renew = list[set[str]](), Claims.renew
+
+    async def noted(claims: Claims) -> None:
+        renewed.append(set(claims._claimed))
+        await renew(claims)
+
+    monkeypatch.setattr(Claims, "renew", noted)
+    site = web.site(answer_when(lambda: {site.root} in renewed, text(PRIVATE)))
+    outcome = await crawl(site.urls("/a"), kept)
+    assert site.paths == ["/robots.txt", "/a"]
+    assert not outcome.warnings
 
 
 # Invalid entries

@@ -9,8 +9,7 @@ import sys
 
 from scrapy.crawler import CrawlerProcess
 
-from scrapy_rep.crawl import policy_store
-from scrapy_rep.stores.claims import WAIT_MARGIN
+from scrapy_rep.stores import claims
 from tests.crawl.conftest import SETTINGS, Visitor
 
 
@@ -22,8 +21,7 @@ def main(store: str, *arguments: str) -> None:
             name, _, value = each.partition("=")
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
-        seconds = float(settings.pop("CLAIM_SECONDS"))
-        policy_store.longest_fetch = lambda settings: seconds - WAIT_MARGIN  # type: ignore[attr-defined]
+        claims.LEASE = float(settings.pop("CLAIM_SECONDS"))
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()

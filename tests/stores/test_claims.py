@@ -1,0 +1,94 @@
+"""A claim lasts as long as its fetch, and no longer if its crawler does not run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.stores import Claim, Entry
+from scrapy_rep.stores.claims import LEASE, Claims, Lookup
+from scrapy_rep.stores.sqlite import SQLiteStore
+
+ORIGIN = "https://a.example"
+
+
+class Time:
+    """A clock of all crawlers, which a test sets."""
+
+    now = 1_700_000_000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def entry(body: bytes) -> Entry:
+    return Entry(AccessResult.SUCCESSFUL, 1, 2, 3, body)
+
+
+class Crawler:
+    """One of several crawlers with a store in the same file."""
+
+    def __init__(self, path: Path, time: Time) -> None:
+        self.store = SQLiteStore(path, ttl=1e9, now=time.monotonic)
+        self.store.open()
+        self.claims = Claims(self.store, longest_fetch=600, clock=time)
+        self.lookup = Lookup()
+
+    async def load(self) -> None:
+        await self.claims.load(ORIGIN, self.lookup, bool)
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+async def test_the_claim_of_a_long_fetch_is_renewed(tmp_path: Path, time: Time) -> None:
+    one, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+    await one.load()
+    for _ in range(10):
+        time.now += LEASE / 2
+        await one.claims.renew()
+        assert not (await other.store.claim(ORIGIN, LEASE)).claimed
+    await one.claims.save(ORIGIN, entry(b"one"), one.lookup)
+    assert (await other.store.claim(ORIGIN, LEASE)).claimed
+    for crawler in (one, other):
+        await crawler.claims.close()
+
+
+async def test_a_crawler_that_did_not_run_is_replaced(tmp_path: Path, time: Time) -> None:
+    """When it goes on, its late result does not replace that of its successor."""
+    stopped, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+    await stopped.load()
+    began = time.now
+    await other.load()  # which waits until the claim has expired
+    assert began + LEASE <= time.now < began + LEASE + 5
+    assert await other.claims.save(ORIGIN, entry(b"other"), other.lookup)
+    await stopped.claims.renew()
+    assert not await stopped.claims.save(ORIGIN, entry(b"stopped"), stopped.lookup)
+    assert await other.store.get(ORIGIN) == entry(b"other")
+    assert (await other.store.claim(ORIGIN, LEASE)).claimed
+    for crawler in (stopped, other):
+        await crawler.claims.close()
+
+
+async def test_a_claim_that_is_released_during_its_renewal_ends(tmp_path: Path, time: Time) -> None:
+    one, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+    await one.load()
+    claim = one.store.claim
+
+    async def claim_late(origin: str, seconds: float) -> Claim:
+        await one.claims.save(origin, None, one.lookup)
+        return await claim(origin, seconds)
+
+    one.store.claim = claim_late  # type: ignore[method-assign]
+    time.now += LEASE / 2
+    await one.claims.renew()
+    assert (await other.store.claim(ORIGIN, LEASE)).claimed
+    for crawler in (one, other):
+        await crawler.claims.close()
