@@ -38,9 +38,9 @@ class Outage(NamedTuple):
     is_loss: bool
     """Whether the store was empty after it."""
 
-    def has(self, at: float) -> bool:
-        """Whether the store was out of order at a time."""
-        return self.began <= at <= self.ended
+    def has(self, at: float, seconds: float = 0) -> bool:
+        """Whether the store was out of order at a time, or at most so many seconds after it."""
+        return self.began - seconds <= at <= self.ended
 
 
 class Kill(NamedTuple):
@@ -187,13 +187,16 @@ def _reason(crawl: Crawl, origin: Origin, earlier: float, worker: str, later: fl
         for kill in crawl.kills
     ):
         return "the worker was killed"
-    return "the store was out of order" if _was_out_of_order(crawl, earlier, later) else ""
+    is_explained = _was_out_of_order(crawl, earlier, later, FETCH_SECONDS)
+    return "the store was out of order" if is_explained else ""
 
 
-def _was_out_of_order(crawl: Crawl, earlier: float, later: float) -> bool:
-    """Whether the store could not have what a worker put into it at ``earlier``."""
+def _was_out_of_order(crawl: Crawl, earlier: float, later: float, seconds: float = 0) -> bool:
+    """Whether the store could not have what a worker put into it within ``seconds`` of a time."""
     return any(
-        fault.has(earlier) or fault.has(later) or (fault.is_loss and earlier < fault.began < later)
+        fault.has(earlier, seconds)
+        or fault.has(later)
+        or (fault.is_loss and earlier < fault.began < later)
         for fault in crawl.faults
     )
 

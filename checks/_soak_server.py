@@ -96,7 +96,8 @@ class Server:
     async def answer_all(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, which is then closed."""
         origin = self.origins[writer.get_extra_info("sockname")[0]]
-        with contextlib.suppress(OSError, EOFError, asyncio.TimeoutError):
+        errors = OSError, EOFError, asyncio.TimeoutError, asyncio.CancelledError  # at the end
+        with contextlib.suppress(*errors):
             while await self._answer(origin, reader, writer):
                 pass
         writer.close()
