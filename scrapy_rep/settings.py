@@ -137,7 +137,7 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
 BOOLEAN = Kind("True or False", _boolean)
 SECONDS = Kind("a number of seconds above 0", _number, lambda seconds: 0 < seconds < inf)
 SECONDS_RANGE = Kind(
-    "two numbers of seconds above 0, of which the second is not less",
+    "two numbers of seconds above 0, the smaller one first",
     lambda value: tuple(map(_number, _items(value))),
     lambda seconds: len(seconds) == 2 and 0 < seconds[0] <= seconds[1] < inf,
 )

@@ -82,7 +82,7 @@ ARCHIVE = (
 NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
 NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
-RANGE = "two numbers of seconds above 0, of which the second is not less"
+RANGE = "two numbers of seconds above 0, the smaller one first"
 NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b")
 SLOTS = "a dict of dicts, with integers as concurrency"
 

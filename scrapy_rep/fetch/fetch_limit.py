@@ -26,6 +26,9 @@ from ..frontier.engine import Engine
 
 T = TypeVar("T")
 
+TIMEOUT_MARGIN = 1.2
+"""How much longer than its time-out a download takes at most: it is looked at in tenths of that."""
+
 OLD = 8.0
 """Seconds after which the oldest fetch may be ended. Few files arrive later."""
 

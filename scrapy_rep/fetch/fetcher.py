@@ -57,7 +57,7 @@ from .downloader import (
     in_words,
     raised_by,
 )
-from .fetch_limit import FetchLimit
+from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import redirect_target, refusal
 
 MayFetch = Callable[[str, Request], Awaitable[Verdict | None]]
@@ -478,7 +478,7 @@ class Fetcher:
 
 def longest_fetch(settings: Settings) -> float:
     """Return the seconds of a fetch whose attempts wait for the host of a redirect and time out."""
-    attempt = 1.2 * settings.timeout + settings.max_crawl_delay
+    attempt = TIMEOUT_MARGIN * settings.timeout + settings.max_crawl_delay
     pauses = map(retry_pause, range(settings.retry_times))
     return attempt * (settings.retry_times + 1) + sum(pauses)
 

@@ -35,10 +35,11 @@ from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
+from ..stores.base import LEASE
 from .engine import WATCH_INTERVAL
 from .frontier import Address, Place, Queue, Queues, find_frontier
 from .hosts import Host
-from .reservation import LEASE, Reservations
+from .reservation import Reservations
 
 logger = get_logger(__name__)
 

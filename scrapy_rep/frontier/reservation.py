@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ..logs import get_logger
+from ..stores.base import LEASE
 from .clock import fire
 from .hosts import FIRST_BACKOFF, Host
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from .frontier import Frontier
 
 logger = get_logger(__name__)
-
-LEASE = 30.0
-"""Seconds that a reservation lasts. It is renewed three times within them, so that one renewal may
-fail. After a crawler dies, others wait this long."""
 
 MIN_RETRY_INTERVAL = 0.1
 """Seconds between two attempts to reserve a host, at least: ten calls to the store a second."""
@@ -96,7 +93,7 @@ class Reservations:
                 found.pause = Deferred()
                 call = deferred_from_coro(self._store.reserve_host(host.name, LEASE))
                 seconds = await maybe_deferred_to_future(call.addErrback(_log)) or 0
-                pause = LEASE / 3
+                pause = LEASE / 3  # so that one renewal may fail
                 if seconds > 0 and not found.is_granted and self._clock.monotonic() < until:
                     # The crawler that has the reservation may release it before the lease ends.
                     interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL

@@ -10,6 +10,10 @@ TTL = 60 * 86_400.0
 """Seconds after which a store deletes an entry that was not put again: twice the 30 days of
 RFC 9309 §2.3.1.4."""
 
+LEASE = 30.0
+"""Seconds that a claim or a reservation lasts, unless it is renewed. After a crawler dies, others
+wait this long."""
+
 MAX_LEASE = 3600.0
 """Seconds that a claim, a reservation or a delay lasts at most. A stored one that lasts longer was
 written by another program, or with a wrong clock, and is treated as expired."""

@@ -10,17 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from .base import MAX_LEASE, Store
+from .base import LEASE, MAX_LEASE, Store
 from .entry import Entry
 from .threaded import CALL_TIMEOUT
 
 FIRST_POLL_INTERVAL, MAX_POLL_INTERVAL = 0.05, 2.0
 """Seconds between two polls for the result of another crawler's fetch. The interval doubles. Half
 of all robots.txt files arrive within a few tenths of a second."""
-
-LEASE = 30.0
-"""Seconds that a claim lasts. It is renewed after half of them. After a crawler died, others wait
-this long."""
 
 WAIT_MARGIN = 5.0
 """Seconds that a crawler waits longer than the longest fetch, so that the owner of the claim can
@@ -104,10 +100,11 @@ class Claims:
         Each keeps its fencing token: another crawler may have had the claim meanwhile.
         """
         now = self._clock.monotonic()
-        due = [each for each in self._claimed.items() if each[1].claimed_at <= now - LEASE / 2]
-        for _, lookup in due:
+        latest = now - LEASE / 2
+        due = {key: each for key, each in self._claimed.items() if each.claimed_at <= latest}
+        for lookup in due.values():  # before the first call: this is called again meanwhile
             lookup.claimed_at = now
-        for origin, _ in due:
+        for origin in due:
             await self._store.claim(origin, LEASE)
             if origin not in self._claimed:  # it was released meanwhile
                 await self._release(origin)

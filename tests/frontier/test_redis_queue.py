@@ -17,7 +17,7 @@ pytest.importorskip("scrapy_redis")
 
 from scrapy_rep.frontier import redis_queue
 from scrapy_rep.frontier.redis_queue import RedisQueue
-from scrapy_rep.frontier.reservation import LEASE
+from scrapy_rep.stores.base import LEASE
 from testing.redis_server import RedisServer
 
 from .doubles import FakeCrawl

@@ -11,7 +11,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
-from scrapy_rep.frontier.reservation import LEASE, MIN_RETRY_INTERVAL, Reservations
+from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, Reservations
+from scrapy_rep.stores.base import LEASE
 
 from .doubles import BEGUN, FakeClock, FakeCrawl
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Claim, Entry
-from scrapy_rep.stores.claims import LEASE, Claims, Lookup
+from scrapy_rep.stores.base import LEASE
+from scrapy_rep.stores.claims import Claims, Lookup
 from scrapy_rep.stores.sqlite import SQLiteStore
 
 ORIGIN = "https://a.example"
@@ -34,6 +36,7 @@ class Crawler:
     """One of several crawlers with a store in the same file."""
 
     def __init__(self, path: Path, time: Time) -> None:
+        self.time = time
         self.store = SQLiteStore(path, ttl=1e9, now=time.monotonic)
         self.store.open()
         self.claims = Claims(self.store, longest_fetch=600, clock=time)
@@ -43,42 +46,46 @@ class Crawler:
         await self.claims.load(ORIGIN, self.lookup, bool)
 
 
+Pair = tuple[Crawler, Crawler]
+
+
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def crawlers(tmp_path: Path) -> Iterator[Pair]:
+    time = Time()
+    made = Crawler(tmp_path / "a.db", time), Crawler(tmp_path / "a.db", time)
+    yield made
+    for crawler in made:
+        crawler.store.disconnect()
+        crawler.store._threads.shutdown()
 
 
-async def test_the_claim_of_a_long_fetch_is_renewed(tmp_path: Path, time: Time) -> None:
-    one, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+async def test_the_claim_of_a_long_fetch_is_renewed(crawlers: Pair) -> None:
+    one, other = crawlers
     await one.load()
     for _ in range(10):
-        time.now += LEASE / 2
+        one.time.now += LEASE / 2
         await one.claims.renew()
         assert not (await other.store.claim(ORIGIN, LEASE)).claimed
     await one.claims.save(ORIGIN, entry(b"one"), one.lookup)
     assert (await other.store.claim(ORIGIN, LEASE)).claimed
-    for crawler in (one, other):
-        await crawler.claims.close()
 
 
-async def test_a_crawler_that_did_not_run_is_replaced(tmp_path: Path, time: Time) -> None:
+async def test_a_crawler_that_did_not_run_is_replaced(crawlers: Pair) -> None:
     """When it goes on, its late result does not replace that of its successor."""
-    stopped, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+    stopped, other = crawlers
     await stopped.load()
-    began = time.now
+    began = other.time.now
     await other.load()  # which waits until the claim has expired
-    assert began + LEASE <= time.now < began + LEASE + 5
+    assert began + LEASE <= other.time.now < began + LEASE + 5
     assert await other.claims.save(ORIGIN, entry(b"other"), other.lookup)
     await stopped.claims.renew()
     assert not await stopped.claims.save(ORIGIN, entry(b"stopped"), stopped.lookup)
     assert await other.store.get(ORIGIN) == entry(b"other")
     assert (await other.store.claim(ORIGIN, LEASE)).claimed
-    for crawler in (stopped, other):
-        await crawler.claims.close()
 
 
-async def test_a_claim_that_is_released_during_its_renewal_ends(tmp_path: Path, time: Time) -> None:
-    one, other = (Crawler(tmp_path / "a.db", time) for _ in range(2))
+async def test_a_claim_that_is_released_during_its_renewal_ends(crawlers: Pair) -> None:
+    one, other = crawlers
     await one.load()
     claim = one.store.claim
 
@@ -87,8 +94,6 @@ async def test_a_claim_that_is_released_during_its_renewal_ends(tmp_path: Path, 
         return await claim(origin, seconds)
 
     one.store.claim = claim_late  # type: ignore[method-assign]
-    time.now += LEASE / 2
+    one.time.now += LEASE / 2
     await one.claims.renew()
     assert (await other.store.claim(ORIGIN, LEASE)).claimed
-    for crawler in (one, other):
-        await crawler.claims.close()

@@ -21,7 +21,7 @@ def main(store: str, *arguments: str) -> None:
             name, _, value = each.partition("=")
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
-        claims.LEASE = float(settings.pop("CLAIM_SECONDS"))
+        claims.LEASE = float(settings.pop("CLAIM_SECONDS"))  # type: ignore[attr-defined]
     process = CrawlerProcess(settings)
     process.crawl(Visitor, requests=urls)
     process.start()
