@@ -12,11 +12,12 @@ import pytest
 import scrapy
 from scrapy import Request
 
+from scrapy_rep.fetch.fetcher import RECENT
 from scrapy_rep.frontier.queue import OriginQueue
 from scrapy_rep.protocol.access import Cancelled
 from testing import harness, simulation
 from testing.faults import ErrorFault
-from testing.simulation import Answer, Ask, Scenario, Site, crawled, run
+from testing.simulation import Answer, Ask, Handler, Scenario, Site, crawled, run
 
 EXAMPLES = 500
 """They take about 30 seconds of CPU time, in four processes."""
@@ -170,3 +171,26 @@ def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
     assert pages == [f"{other}/late"]
     assert dropped == 11
     assert 5.5 < seconds < 7
+
+
+SLOW = Answer(latency=20)
+SLOW_SITES = replace(
+    SCENARIO,
+    sites=tuple(Site(n, 8000 + n, (SLOW if n < 32 else Answer(),), 0.2) for n in range(33)),
+    asks=tuple(Ask(0, site, "/page") for site in range(33)),
+    settings={**SCENARIO.settings, "CONCURRENT_REQUESTS": 2},  # so 8 fetches are recent at most
+)
+
+
+def first_page() -> tuple[str, float]:
+    """Return the URL of the first page, and when it was requested."""
+    with patch("scrapy_rep.settings._WITHOUT_POOL", Handler.__module__):
+        at, request = crawled(SLOW_SITES)[0].pages[0]
+    return request.url.partition("?")[0], at
+
+
+def test_fetches_begin_while_earlier_ones_take_long() -> None:
+    """They do not wait until the crawl looks for ended requests, twice a second."""
+    url, at = harness.call(first_page)
+    assert url == f"{SLOW_SITES.sites[32].root}/page"
+    assert 4 * RECENT <= at < 4 * RECENT + 0.1

@@ -167,8 +167,7 @@ def _reached_downloader(request: Request) -> None:
 def _headers_received(request: Request, headers: Headers) -> None:
     download: Download | None = request.meta.get(DOWNLOAD)
     if download is not None:
-        latency = request.meta.get("download_latency")
-        if latency is not None:
+        if (latency := request.meta.get("download_latency")) is not None:
             sent = download.clock.monotonic() - latency
             download.waited += sent - download.started
             download.started = sent
@@ -194,8 +193,7 @@ def _downloaded(request: Request, response: Response) -> None:
         download.reader = _reader(response.headers)
         download.reader.feed(response.body)
     reader = download.reader
-    is_cut_off = not reader.is_full and not _CUT_OFF.isdisjoint(response.flags)
-    if is_cut_off:
+    if not reader.is_full and not _CUT_OFF.isdisjoint(response.flags):
         reader.is_broken = True
     if download.record is not None:
         download.record(_exchange(request, response, download))

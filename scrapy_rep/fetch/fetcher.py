@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import count, takewhile
+from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -80,7 +80,6 @@ class Fetch(NamedTuple):
 
     file: OriginFile
     ended: Deferred[Any]
-    began: float  # on the monotonic clock
 
 
 class Fetcher:
@@ -112,6 +111,8 @@ class Fetcher:
         self.limit = FetchLimit(most, self._clock, self._engine, connections)
         self.in_progress: dict[str, Fetch] = {}
         """The fetches in progress, by the URL of the file."""
+        self.recent: set[str] = set()
+        """The URLs of those that are recent."""
         self.awaited: list[str] = []
         """The origins for whose files responses wait: those of their final URLs."""
         self._idle_polls = 0
@@ -136,6 +137,7 @@ class Fetcher:
 
         def end(result: FetchResult | Failure) -> None:
             del self.in_progress[url]
+            self.recent.discard(url)
             if isinstance(result, Failure):
                 assert result.value is not None
                 result = self.unexpected(file, result.value)
@@ -148,7 +150,9 @@ class Fetcher:
             finish(result)
 
         ended = deferred_from_coro(fetch())
-        self.in_progress[url] = Fetch(file, ended, self._clock.monotonic())
+        self.in_progress[url] = Fetch(file, ended)
+        self.recent.add(url)
+        self._clock.call_later(RECENT, self._grow_old, url)
         ended.addBoth(end).addErrback(self.log_failure, file)
 
     def log_failure(self, failure: Failure, file: OriginFile) -> None:
@@ -194,11 +198,11 @@ class Fetcher:
         """Whether a request or a response waits for a file of an origin."""
         return key in self.awaited or bool(self._frontier.places(host_of(key), key))
 
-    def recent(self) -> int:
-        """Return how many fetches began a short time ago, and have not ended."""
-        latest = self._clock.monotonic() - RECENT
-        fetches = reversed(self.in_progress.values())
-        return sum(1 for _ in takewhile(lambda fetch: fetch.began > latest, fetches))
+    def _grow_old(self, url: str) -> None:
+        """Note that a fetch is no longer recent, unless it has ended: others may begin."""
+        if url in self.recent:
+            self.recent.remove(url)
+            self._engine.wake()
 
     def poll(self) -> None:
         """End fetches that take long, and those that alone keep the crawl open."""
@@ -324,8 +328,7 @@ class Fetcher:
             except Exception as error:
                 return self._failed(file, error, url)
             first, status = first or response, response.answer.status
-            problem = refusal(first, url, response)
-            if problem is not None:
+            if (problem := refusal(first, url, response)) is not None:
                 return Unreachable(problem, url=url)
             event = self._event(file, response.answer)
             if event is not None:
@@ -345,8 +348,7 @@ class Fetcher:
             wait_left -= response.waited
             if left <= 0:
                 return self._failed(file, TimeoutError(), url)
-            problem = refusal(first, target)
-            if problem is not None:
+            if (problem := refusal(first, target)) is not None:
                 return Unreachable(problem, status, url)
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)

@@ -513,7 +513,7 @@ class Frontier:
         if self._pages_since_fetch >= PAGES_IN_BETWEEN:
             return True
         ready, most = self._ready, LOOK_AHEAD * self._concurrency
-        return ready < self._concurrency and ready + self.policies.recent_fetches() < most
+        return ready < self._concurrency and ready + len(self.policies.recent_fetches) < most
 
     def fetch(self, queue: Queue) -> None:
         """Begin to fetch the robots.txt that the requests of a queue need."""

@@ -129,7 +129,7 @@ class FakePolicies:
         """The origins that are known, and have expired."""
         self.free = 10**6
         """How many more fetches may begin."""
-        self.recent = 0
+        self.recent_fetches: set[str] = set()
 
     def address(self, request: Request) -> Address:
         origin = origin_of(request.url)
@@ -150,13 +150,10 @@ class FakePolicies:
 
     def fetch(self, origin: str, request: Request) -> None:
         self.free -= 1
-        self.recent += 1
+        self.recent_fetches.add(origin)
         self.fetched.append(origin)
         self.pages.append(request.url)
         self.conditions[origin] = Condition(Place.FETCHING)
-
-    def recent_fetches(self) -> int:
-        return self.recent
 
     def delay(self, key: str | None) -> float:
         return 0

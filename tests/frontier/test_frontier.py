@@ -128,7 +128,7 @@ def test_as_many_robots_txt_are_fetched_as_the_crawl_needs_soon() -> None:
     crawl.push(*(f"{origin}/" for origin in origins))
     crawl.pop()
     assert crawl.policies.fetched == origins[: 2 * LOOK_AHEAD]
-    crawl.policies.recent = 0
+    crawl.policies.recent_fetches.clear()
     crawl.set_ready(origins[0])
     assert crawl.pop_url() == f"{origins[0]}/"
     assert len(crawl.policies.fetched) == 2 * LOOK_AHEAD + 2 * LOOK_AHEAD - 1
