@@ -12,7 +12,7 @@ Scrapy gives to the host; further origins have one each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import md5
 from itertools import chain, count
@@ -43,8 +43,8 @@ class OriginQueue(Queue):
         super().__init__(owner, address)
         self.name = name
         """The name of its directory; empty for requests in memory."""
-        self.prios: list[int] = []
-        """The priorities of the requests whose files are closed."""
+        self.prios: Sequence[Collection[int]] = (), ()
+        """The priorities of the requests whose files are closed, and those of start requests."""
         self._first: Request | None = None
 
     def push(self, request: Request) -> None:
@@ -173,7 +173,7 @@ class OriginPriorityQueue(Queues):
         self.frontier.queues.remove(self)
         for queue in tuple(self._opened):
             self.close_files(queue)
-        return {queue.name: queue.prios for queue in self._queues.values()}
+        return {queue.name: list({*chain(*queue.prios)}) for queue in self._queues.values()}
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
@@ -197,17 +197,19 @@ class OriginPriorityQueue(Queues):
     def close_files(self, queue: OriginQueue) -> None:
         """Close the files of a queue, if they are open."""
         if queue in self._opened:
-            queue.prios = self._opened.pop(queue).close()
+            requests = self._opened.pop(queue)
+            queue.prios = tuple(requests.queues), tuple(start_queues(requests))
+            requests.close()
 
-    def _make(self, name: str, prios: Sequence[int]) -> ScrapyPriorityQueue:
+    def _make(self, name: str, prios: Sequence[Collection[int]]) -> ScrapyPriorityQueue:
         """Return Scrapy's queue of a directory. ScrapyPriorityQueue has one without a name."""
         downstream, start = self._classes
         key = f"{self.key}/{_directory(name)}" if name else self.key
         requests = ScrapyPriorityQueue(self._crawler, downstream, key, start_queue_cls=start)
         # Not Scrapy's init_prios(), which leaves the files of empty queues open before 2.15.
         kinds = (requests.queues, downstream, ""), (start_queues(requests), start, "s")
-        for queues, queue_class, suffix in kinds:
-            for priority in prios if queue_class is not None else ():
+        for (queues, queue_class, suffix), own in zip(kinds, prios, strict=True):
+            for priority in own if queue_class is not None else ():
                 queue = build_from_crawler(queue_class, self._crawler, f"{key}/{priority}{suffix}")
                 if queue:
                     queues[priority] = queue
@@ -231,7 +233,7 @@ class OriginPriorityQueue(Queues):
         if not isinstance(state, Mapping):  # of ScrapyPriorityQueue, which has one directory
             state = {"": state}
         for name, prios in state.items():
-            requests = self._make(name, prios)
+            requests = self._make(name, (prios, prios))
             if not requests:
                 continue
             self.names.add(name)
@@ -241,7 +243,8 @@ class OriginPriorityQueue(Queues):
                 # A queue that is always ready: pop() moves its requests.
                 address = Address("", None, Kind.EXEMPT, name)
             queue = self._queues[address] = OriginQueue(self, address, name)
-            queue.size, queue.prios = len(requests), requests.close()
+            queue.size, self._opened[queue] = len(requests), requests
+            self.close_files(queue)
             self._size += queue.size
             self.frontier.update(queue)
 

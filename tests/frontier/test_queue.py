@@ -144,13 +144,14 @@ def test_a_crawl_of_scrapys_plain_queue_continues(
 
 
 class Counted(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
-    """Counts the queues with open files."""
+    """Counts the queues with open files, and how often files were opened."""
 
-    opened = 0
+    opened = openings = 0
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         Counted.opened += 1
+        Counted.openings += 1
         assert Counted.opened <= 5 + 2, "Scrapy opens the queue of start requests for a moment"
 
     def close(self) -> None:
@@ -160,10 +161,12 @@ class Counted(PickleFifoDiskQueue):  # type: ignore[misc, valid-type]
 
 def test_few_queues_have_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Counted, "opened", 0)
+    monkeypatch.setattr(Counted, "openings", 0)
     monkeypatch.setattr(module, "MAX_OPEN", 5)
     urls = [f"http://{host}.example/{number}" for number in range(3) for host in range(30)]
     crawl = StoredCrawl(tmp_path, OURS, Counted)
     crawl.push(*urls)
+    assert Counted.openings == len(urls), "each push opens its own file, and no other"
     found = [*crawl.read(20)]
     crawl.close()
     assert Counted.opened == 0
