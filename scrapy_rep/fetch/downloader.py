@@ -287,8 +287,7 @@ _WORDS = {
     ),
 }
 _BY_NAME = {name: words for words, names in _WORDS.items() for name in names.split()}
-"""The words for an error, by the name of its class. Twisted, the standard library, Scrapy and other
-download handlers have classes of the same name."""
+"""The words for an error, by the name of its class, which several libraries share."""
 
 _TLS = ("OpenSSL", "ssl", "service_identity")
 """The modules whose errors are those of TLS."""

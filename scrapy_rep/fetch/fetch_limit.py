@@ -4,21 +4,19 @@ If one more fetch has to begin than REP_CONCURRENT_ROBOTSTXT_REQUESTS allows, th
 ended, as if it had timed out, after :data:`OLD` seconds at the earliest. So a host that never
 answers cannot delay others, however many names it has, and the number of connections is bounded.
 
-A download handler with a pool of connections of its own may have no more of them than
-CONCURRENT_REQUESTS. Fetches then get half of them, and none is ended early: the handler might keep
-its connection.
+A download handler with its own pool may have only CONCURRENT_REQUESTS connections. Fetches get half
+of them, and none is ended early: the handler might keep its connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from scrapy.utils.asyncio import CallLaterResult
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.asyncio import CallLaterResult, is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from ..frontier.clock import Clock, fire
@@ -39,9 +37,8 @@ class Permit:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.granted: Deferred[None] = Deferred()
-        self.began = 0.0
-        self._download: Deferred[Any] | None = None
-        self._has_expired = False
+        self._running: Any = None
+        """What has to be cancelled to end the download; None if it has ended, or ends."""
 
     async def run(
         self,
@@ -71,23 +68,28 @@ class Permit:
             else:
                 timer = self._clock.call_later(period, check)
 
-        self._download = deferred_from_coro(download)
+        # A task of its own would be 50 more objects for Python's garbage collector to look at.
+        task: Any = asyncio.current_task() if is_asyncio_available() else None
+        awaited = download if task is not None else Deferred.fromCoroutine(download)
+        self._running = task or awaited
         timer = self._clock.call_later(period, check)
         try:
-            return await maybe_deferred_to_future(self._download)
+            return await awaited
         except (asyncio.CancelledError, CancelledError):
-            if self._has_expired:
-                raise TimeoutError from None
-            raise
+            if self._running is not None:  # it has not expired
+                raise
+            if hasattr(task, "uncancel"):  # since Python 3.11
+                task.uncancel()
+            raise TimeoutError from None
         finally:
             timer.cancel()
-            self._download = None
+            self._running = None
 
     def expire(self) -> None:
         """End the download, as if it had timed out, unless it ends already."""
-        if self._download is not None and not self._has_expired:
-            self._has_expired = True
-            self._download.cancel()
+        running, self._running = self._running, None
+        if running is not None:
+            running.cancel()
 
 
 class FetchLimit:
@@ -102,9 +104,9 @@ class FetchLimit:
         self._has_pool = connections is not None
         self._clock = clock
         self._engine = engine
-        self.in_progress: dict[Permit, None] = {}
-        """The permits that were granted, the oldest first."""
-        self._waiting: deque[Permit] = deque()
+        self.in_progress: dict[Permit, float] = {}
+        """The permits that were granted, the oldest first, and when."""
+        self._waiting: dict[Permit, None] = {}
 
     def can_begin(self) -> bool:
         """Whether a fetch may begin now. If not, ends the oldest fetch if it is old enough."""
@@ -118,23 +120,22 @@ class FetchLimit:
     async def permit(self) -> AsyncIterator[Permit]:
         """Wait for a permit, and give it back at the end."""
         permit = Permit(self._clock)
-        self._waiting.append(permit)
+        self._waiting[permit] = None
         self.update()
         try:
             await maybe_deferred_to_future(permit.granted)
             yield permit
         finally:
-            if permit in self._waiting:
-                self._waiting.remove(permit)
+            self._waiting.pop(permit, None)
             self.in_progress.pop(permit, None)
             self.update()
 
     def update(self) -> None:
         """Begin the fetches that may begin now. Call this from time to time: fetches grow old."""
         while self._waiting and self._is_free():
-            permit = self._waiting.popleft()
-            permit.began = self._clock.monotonic()
-            self.in_progress[permit] = None
+            permit = next(iter(self._waiting))
+            del self._waiting[permit]
+            self.in_progress[permit] = self._clock.monotonic()
             fire(permit.granted, None)
         if self._waiting:
             self._end_oldest()
@@ -145,6 +146,6 @@ class FetchLimit:
         """End the oldest fetch, if it is old and none less would do."""
         if self._is_free() or self._has_pool:
             return
-        oldest = next(iter(self.in_progress))
-        if oldest.began <= self._clock.monotonic() - OLD:
+        oldest, granted_at = next(iter(self.in_progress.items()))
+        if granted_at <= self._clock.monotonic() - OLD:
             oldest.expire()
