@@ -1,8 +1,10 @@
 """A broad crawl: CPU time of a request, with many sites at once.
 
 Two requests for each origin, and a download handler that answers from memory, so that what is
-measured is Scrapy and this package. Beside it, Scrapy crawls the same without robots.txt, with its
-default queue. Each crawl runs in a process of its own.
+measured is Scrapy and this package. Beside it, Scrapy crawls the same without robots.txt: with its
+default queue, and with ScrapyPriorityQueue, which does not look at hosts. The latter shows how much
+more a request costs Scrapy itself if there are more origins: Python's garbage collector has more
+objects to look at. Each crawl runs in a process of its own.
 """
 
 from __future__ import annotations
@@ -44,6 +46,10 @@ FETCHES_LIMIT = 1.1
 CRAWLS: dict[str, dict[str, Any]] = {
     "ours": {"ADDONS": {"scrapy_rep.Addon": 500}},
     "Scrapy's": {"ROBOTSTXT_OBEY": False},
+    "plain": {
+        "ROBOTSTXT_OBEY": False,
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+    },
 }
 
 
@@ -71,6 +77,9 @@ class Visitor(Spider):
         engine.unpause()
         self.began = time.process_time()
         yield Request("http://last.example/")
+
+    def parse(self, _: Any) -> None:
+        """Find nothing."""
 
 
 def crawl(name: str, origins: int) -> tuple[float, float, int]:
@@ -104,10 +113,13 @@ def run(options: Options) -> Result:
     few, _, _ = call(crawl, "ours", origins // FEW, timeout=600)
     many, memory, fetched = call(crawl, "ours", origins, timeout=1200)
     theirs, their_memory, _ = call(crawl, "Scrapy's", origins, timeout=3600)
+    plain_few, _, _ = call(crawl, "plain", origins // FEW, timeout=600)
+    plain_many, _, _ = call(crawl, "plain", origins, timeout=1200)
     rows = [
         Row(f"CPU of a request, {origins // FEW} origins", few * 1e6, "us"),
         Row(f"  {origins} origins", many * 1e6, "us"),
         Row("  ratio of the two", many / few, "ratio", GROWTH_LIMIT),
+        Row("  the same of Scrapy's ScrapyPriorityQueue", plain_many / plain_few, "ratio"),
         Row(f"  Scrapy's without robots.txt, {origins} origins", theirs * 1e6, "us"),
         Row("  ratio to Scrapy's", many / theirs, "ratio", SCRAPY_LIMIT),
         Row("robots.txt files for each origin", fetched / origins, "each", FETCHES_LIMIT),
