@@ -175,10 +175,9 @@ def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
 
 SLOW = Answer(latency=20)
 SLOW_SITES = replace(
-    SCENARIO,
+    SCENARIO,  # with 2 CONCURRENT_REQUESTS, so 8 fetches are recent at most
     sites=tuple(Site(n, 8000 + n, (SLOW if n < 32 else Answer(),), 0.2) for n in range(33)),
     asks=tuple(Ask(0, site, "/page") for site in range(33)),
-    settings={**SCENARIO.settings, "CONCURRENT_REQUESTS": 2},  # so 8 fetches are recent at most
 )
 
 
