@@ -266,12 +266,15 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _go_back(self, request: Request) -> Request:
         """Return a request to its scheduler, because the spider is closing.
 
-        Raises IgnoreRequest if a caller of ``engine.download_async`` waits for it: the engine would
-        download it again.
+        Raises IgnoreRequest if a caller of ``engine.download_async`` has waited for it too long:
+        the engine would download it again.
         """
         self.frontier.finish(request, sent=False)
         if request.callback is NO_CALLBACK or request in self.frontier.returned:
-            raise IgnoreRequest("the spider is closing")
+            self._stats.inc_value("robotstxt/abandoned_count")
+            raise IgnoreRequest(
+                "the crawl was stopped, and the request could not start within REP_MAX_WAIT"
+            )
         self.frontier.returned[request] = request.dont_filter
         request.dont_filter = True  # the scheduler has seen it; our queues store it as it was
         return request
@@ -397,6 +400,16 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _on_spider_closed(self) -> None:
         self.policies.close()
         self._log_drops()
+        abandoned = self._stats.get_value("robotstxt/abandoned_count", 0)
+        if abandoned:
+            logger.warning(
+                "%(count)d requests of media pipelines or other callers of engine.download_async "
+                "could not start within %(seconds)g s after the crawl was stopped (REP_MAX_WAIT). "
+                "The callers got an exception. The stat robotstxt/abandoned_count counts these "
+                "requests.",
+                {"count": abandoned, "seconds": self._settings.max_wait},
+                extra={"spider": self._crawler.spider},
+            )
 
     def _log_drops(self) -> None:
         """Log one line about the requests that the crawl has dropped, if there are some."""

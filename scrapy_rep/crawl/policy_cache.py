@@ -148,11 +148,11 @@ class PolicyCache:
     ) -> Origin | None:
         """Return an origin whose policy can be used, else start a fetch and return None.
 
-        Also returns None if a fetch is due and the spider is closing.
+        Also returns None if a fetch is due and the spider is closing, unless a caller waits for it.
         """
         origin = self.files.find_or_add(key)
         action = self._next_action(origin, is_excepted=is_excepted)
-        if action in (Action.REFRESH, Action.FETCH) and not self.frontier.is_closing:
+        if action in (Action.REFRESH, Action.FETCH) and self.frontier.may_wait(request):
             origin.start_fetch(self.now())
             found = Lookup()
             fetch = partial(self._load_or_fetch, origin, request, found)
@@ -201,7 +201,7 @@ class PolicyCache:
     def _is_in_use(self, key: str) -> bool:
         """Whether an origin has to be kept in memory."""
         is_queued = bool(self.frontier.places(host_of(key), key) - {Place.UNKNOWN})
-        is_needed = is_queued or key in self.fetcher.awaited
+        is_needed = is_queued or any(key == each for each, _ in self.fetcher.awaited)
         return is_needed or any(each.origin == key for each in self.frontier.in_progress.values())
 
     # Verdicts.
@@ -425,19 +425,18 @@ class PolicyCache:
             self.evict()
             if self.store is not None:
                 deferred_from_coro(self.store.claims.renew())
-            if not self._engine.is_closing:
-                self.frontier.collect_ended()
-                changed = {
-                    entry.host.name
-                    for request, entry in self.frontier.in_progress.items()
-                    if self.condition(self.address(request)).place is not Place.READY
-                }
-                for host in changed:
-                    self._crawler.signals.send_catch_log(policy_changed, host=host)
-            else:
+            if self._engine.is_closing:
                 if self.frontier.is_closing:  # a response that has just arrived had its time
-                    self.fetcher.cancel()
-                self.frontier.close()
+                    self.fetcher.cancel(unwanted=self.frontier.may_callers_wait)
+                self.frontier.close(self._settings.max_wait)
+            self.frontier.collect_ended()
+            changed = {
+                entry.host.name
+                for request, entry in self.frontier.in_progress.items()
+                if self.condition(self.address(request)).place is not Place.READY
+            }
+            for host in changed:
+                self._crawler.signals.send_catch_log(policy_changed, host=host)
             self.fetcher.poll()
         except Exception:  # it must not end the calls
             logger.exception(
@@ -448,8 +447,8 @@ class PolicyCache:
         """End all fetches and all waiting in the downloader: the spider closes."""
         if self._looping.running:
             self._looping.stop()
-        self.frontier.close()
         self.fetcher.cancel()
+        self.frontier.close()
 
     # Fetches.
 

@@ -72,7 +72,9 @@ class TdmFiles:
         return True
 
     def _fetch(self, key: str, page: Request) -> None:
-        """Start a fetch for a page, unless one is in progress."""
+        """Start a fetch for a page, unless one is in progress or the spider is closing."""
+        if not self._policies.frontier.may_wait(page):
+            return
         file, fetcher = TdmFile(key), self._policies.fetcher
         fetch = partial(fetcher.fetch, file, page, may_fetch=self._policies.verdict_on)
         fetcher.start(file, fetch, partial(self._finish, file))

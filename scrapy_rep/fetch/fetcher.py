@@ -113,8 +113,9 @@ class Fetcher:
         """The fetches in progress, by the URL of the file."""
         self.recent: set[str] = set()
         """The URLs of those that are recent."""
-        self.awaited: list[str] = []
-        """The origins for whose files responses wait: those of their final URLs."""
+        self.awaited: list[tuple[str, Request]] = []
+        """The origins for whose files a request or its response waits outside of the queues, such
+        as that of its final URL."""
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
@@ -126,13 +127,13 @@ class Fetcher:
         fetch: Callable[[], Awaitable[FetchResult]],
         finish: Callable[[FetchResult], None],
     ) -> None:
-        """Fetch a file in a task of its own, unless it is being fetched or the spider is closing.
+        """Fetch a file in a task of its own, unless it is being fetched.
 
         The task continues if a request that waits for it is cancelled. ``finish`` is called at its
         end, whatever happens.
         """
         url = file.file_url
-        if self._frontier.is_closing or url in self.in_progress:
+        if url in self.in_progress:
             return
 
         def end(result: FetchResult | Failure) -> None:
@@ -184,7 +185,7 @@ class Fetcher:
     @contextmanager
     def waiting(self, key: str, request: Request, response: Response | None) -> Iterator[None]:
         """Note that a request, or the response to it, waits for a file of an origin."""
-        self.awaited.append(key)
+        self.awaited.append((key, request))
         if response is not None:
             self._engine.exclude(request, response)
         try:
@@ -192,11 +193,13 @@ class Fetcher:
         finally:
             if response is not None:
                 self._engine.include(request)
-            self.awaited.remove(key)
+            self.awaited.remove((key, request))
 
     def _is_wanted(self, key: str) -> bool:
         """Whether a request or a response waits for a file of an origin."""
-        return key in self.awaited or bool(self._frontier.places(host_of(key), key))
+        may_wait = self._frontier.may_wait
+        is_awaited = any(key == each and may_wait(request) for each, request in self.awaited)
+        return is_awaited or bool(self._frontier.places(host_of(key), key))
 
     def _grow_old(self, url: str) -> None:
         """Note that a fetch is no longer recent, unless it has ended: others may begin."""

@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
@@ -258,20 +259,21 @@ class Waiting(Queues):
     async def wait(self, request: Request) -> bool:
         """Wait until a request may start, which then has started.
 
-        Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes.
+        Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes,
+        and no caller waits for the request: see :meth:`Frontier.may_wait`.
         """
         address, waiter = self.address(request), Deferred[bool]()
         found = self.frontier.in_progress.get(request)
         if found is not None and found.host is self.frontier.dropped:
             address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
         self.frontier.finish(request, sent=False)
-        if self.frontier.is_closing:
+        if not self.frontier.may_wait(request):
             return False
         self.waiters[request] = waiter
         is_excluded = self.frontier.engine.exclude(request)
         try:
             self.push_to(address, request)
-            return await maybe_deferred_to_future(waiter)
+            may_start = await maybe_deferred_to_future(waiter)
         except BaseException:  # it was canceled
             self.frontier.finish(request, sent=False)
             raise
@@ -282,6 +284,9 @@ class Waiting(Queues):
                 self.frontier.update(queue)
             if is_excluded:
                 self.frontier.engine.include(request)
+        if not may_start:  # its queue may have started it since
+            self.frontier.finish(request, sent=False)
+        return may_start
 
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
@@ -371,6 +376,8 @@ class Frontier:
         self.waiting = Waiting(self)
         """The requests that wait in the downloader."""
         self.is_closing = False
+        self._callers_until = inf
+        """Until when callers of the engine may wait, on the monotonic clock."""
         self.returned: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         """The requests that went back to a scheduler because the spider is closing, each with its
         ``dont_filter``, which is True on the way."""
@@ -542,6 +549,8 @@ class Frontier:
 
     def update(self, queue: Queue) -> None:
         """Find the place of a queue."""
+        if not self._is_served(queue):
+            return
         place, seconds = self.condition(queue)
         old, host, slot = queue.place, queue.host, queue.slot
         if place is Place.WAITING and seconds < inf:
@@ -568,7 +577,7 @@ class Frontier:
             if not host.queues:
                 self._cancel_alarm(host)
             self._release_unwanted(host)
-        elif queue.owner is self.waiting and not self.is_closing:
+        elif queue.owner is self.waiting:
             self.waiting.serve(queue)
 
     def _count_wait(self, queue: Queue, place: Place) -> None:
@@ -623,8 +632,10 @@ class Frontier:
 
     def is_wanted(self, host: Host) -> bool:
         """Whether something waits for a host, for which it is worth while to reserve it."""
-        return not self.is_closing and any(
-            self.policies.condition(queue.address).place is Place.READY for queue in host.queues
+        return any(
+            self.policies.condition(queue.address).place is Place.READY
+            for queue in host.queues
+            if self._is_served(queue)
         )
 
     # Hosts.
@@ -693,13 +704,18 @@ class Frontier:
 
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
-        own = [each for each in self.known_host(name).queues if each.address.origin == origin]
+        queues = filter(self._is_served, self.known_host(name).queues)
+        own = [each for each in queues if each.address.origin == origin]
         return {each.place for each in own if each.address.kind != Kind.ROBOTS_TXT}
+
+    def _is_served(self, queue: Queue) -> bool:
+        """Whether a queue gives requests: when the spider closes, those of the scheduler do not."""
+        return not self.is_closing or queue.owner is self.waiting
 
     def _set_alarm(self, host: Host, seconds: float) -> None:
         """Look at a host again after so many seconds, or earlier."""
         at = self.clock.monotonic() + seconds
-        if not self.is_closing and at < host.alarm_at:
+        if at < host.alarm_at:
             self._cancel_alarm(host)
             host.alarm_at, host.alarm = at, self.clock.call_later(seconds, self._ring, host)
 
@@ -735,12 +751,35 @@ class Frontier:
         self._begin(request, InProgress(host, host, address.origin, False, host.backoffs), host)
         return True
 
-    def close(self) -> None:
-        """End all waiting in the downloader, and give no more requests: the spider closes."""
+    def may_wait(self, request: Request) -> bool:
+        """Whether a request may wait for its robots.txt and its host.
+
+        While the spider closes, only a request may that a caller of ``engine.download_async`` waits
+        for: a scheduler would keep any other one. A caller may not set NO_CALLBACK, but the engine
+        sends its request here again after it has been returned.
+        """
+        if not self.is_closing:
+            return True
+        is_called = request.callback is NO_CALLBACK or request in self.returned
+        return is_called and self.may_callers_wait
+
+    @property
+    def may_callers_wait(self) -> bool:
+        """Whether callers may wait: until REP_MAX_WAIT has passed since the spider began to close."""
+        return self.clock.monotonic() < self._callers_until
+
+    def close(self, seconds: float = 0) -> None:
+        """Give no more requests, and end the waiting in the downloader: the spider closes.
+
+        That of callers may last for so many seconds from the first call on.
+        """
         self.is_closing = True
+        self._callers_until = min(self._callers_until, self.clock.monotonic() + seconds)
         self.collect_ended()
-        for waiter in tuple(self.waiting.waiters.values()):
-            fire(waiter, False)
+        for request, waiter in tuple(self.waiting.waiters.items()):
+            if not self.may_wait(request):
+                fire(waiter, False)
         for host in tuple(self.hosts.values()):
-            self._cancel_alarm(host)
+            if not any(map(self._is_served, host.queues)):
+                self._cancel_alarm(host)
             self._release_unwanted(host)

@@ -112,8 +112,7 @@ class Reservations:
                 await self._store.release_host(host.name, found.delay)
         finally:
             del self._hosts[host.name]
-            if not self._frontier.is_closing:  # else it would ask again without end
-                self._frontier.update_host(self._frontier.known_host(host.name))
+            self._frontier.update_host(self._frontier.known_host(host.name))
 
 
 def _log(failure: Failure) -> None:

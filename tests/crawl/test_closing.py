@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
-from scrapy import Request
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.frontier.engine import WATCH_INTERVAL
+from scrapy_rep.frontier.frontier import Frontier, find_frontier
 from testing.counters import left_over
 from testing.faults import answer_when, silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
@@ -21,7 +27,14 @@ from .conftest import (
     Clock,
     Closer,
     Crawl,
+    InTurn,
+    MachineClock,
+    Outcome,
+    Visitor,
+    in_turn,
     make_crawler,
+    numbers,
+    our_warnings,
     run_crawler,
     until,
 )
@@ -44,6 +57,22 @@ WAITS: dict[str, tuple[Page | Misbehaviour, dict[str, Any]]] = {
     ),
 }
 """What requests wait for: a robots.txt, and settings."""
+
+
+def frontier_of(crawler: Crawler) -> Frontier:
+    """The frontier of a crawl that has begun."""
+    frontier = find_frontier(crawler)
+    assert frontier is not None
+    return frontier
+
+
+async def begin(crawler: Crawler, **arguments: Any) -> Deferred[None]:
+    """Begin a crawl. Returns what fires at its end."""
+    opened: list[object] = []
+    crawler.signals.connect(lambda: opened.append(True), signals.spider_opened, weak=False)
+    crawled = deferred_from_coro(run_crawler(crawler, **arguments))
+    await until(lambda: opened)
+    return crawled
 
 
 class Waiting(NamedTuple):
@@ -94,16 +123,112 @@ async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_p
     assert "robotstxt/store/wait_count" not in second.stats, "a claim was left"
 
 
-async def test_the_callers_of_the_engine_are_answered(waiting: Waiting, crawl: Crawl) -> None:
+async def test_callers_of_the_engine_wait_no_longer_than_rep_max_wait(
+    waiting: Waiting, clock: Clock
+) -> None:
     urls = waiting.site.urls("/1", "/2")
-    outcome = await crawl(urls, waiting.settings, spider=CallerAndCloser, awaited=waiting.awaited)
+    settings = {**waiting.settings, "REP_MAX_WAIT": 3700}
+    crawler = make_crawler(CallerAndCloser, settings)
+    crawled = await begin(crawler, requests=urls, awaited=waiting.awaited)
+    await until(lambda: frontier_of(crawler).is_closing)
+    await MachineClock().sleep(2 * WATCH_INTERVAL)
+    outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
+    assert not {*outcome.failures, *outcome.responses} - {"data:,"}, "they go on waiting"
+    clock.ahead += 3700
+    await maybe_deferred_to_future(crawled)
     # The crawl does not wait for those who called.
     await until(lambda: len({*outcome.failures, *outcome.responses} - {"data:,"}) == 2)
     sent = [path for path in waiting.site.page_paths if path != TDM]
     assert sent == (["/1", "/2"] if waiting.is_sent else [])
     assert set(outcome.failures) == (set() if TDM in waiting.site.paths else set(urls))
     for error in outcome.failures.values():
-        assert isinstance(error, RobotsTxtDisallowed) or str(error) == "the spider is closing"
+        assert isinstance(error, RobotsTxtDisallowed) or "the crawl was stopped" in str(error)
+    assert outcome.stats.get("robotstxt/abandoned_count", 0) == (0 if waiting.is_sent else 2)
+
+
+class Downloads(Visitor):
+    """Yields an item with two files for each page, or downloads the files itself, and closes itself
+    at the first request for a file or its robots.txt.
+    """
+
+    files: Site
+    calls = False
+
+    async def parse(self, response: Any, **_: Any) -> Any:
+        urls = [self.files.url(f"{urlsplit(response.url).path}.{number}") for number in (1, 2)]
+        if self.calls:
+            responses = [await self.engine.download_async(Request(url)) for url in urls]
+            yield {"downloaded": [each.url for each in responses]}
+        else:
+            yield {"file_urls": urls}
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("calls", [False, True], ids=["pipeline", "callback"])
+@pytest.mark.parametrize(
+    ("robots", "first"),
+    [
+        pytest.param(text(f"{ALL}Crawl-delay: 0.3\n"), Page(), id="the pace of their host"),
+        pytest.param(Page(ALL, delay=1.5), Page(), id="the robots.txt of a new host"),
+        pytest.param(text(ALL), Page(b"", 429, {"Retry-After": "1"}), id="a hold"),
+    ],
+)
+async def test_a_stop_loses_no_file(
+    web: Web,
+    caplog: pytest.LogCaptureFixture,
+    tmp_path: Path,
+    robots: Page,
+    first: Page,
+    calls: bool,
+) -> None:
+    site, files = web.site(ALL), web.site(robots, {"*": in_turn(first)}, host="127.0.0.2")
+    settings = {
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
+        "FILES_STORE": str(tmp_path / "files"),
+        "JOBDIR": str(tmp_path / "job"),
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "RETRY_ENABLED": True,
+    }
+    crawler, items = make_crawler(Downloads, settings), list[Any]()
+    crawler.signals.connect(lambda item: items.append(item), signals.item_scraped, weak=False)
+    urls = site.urls(*numbers(3))
+    crawled = await begin(crawler, requests=urls, files=files, calls=calls)
+    await until(lambda: len(site.page_paths) == 3 and files.received)
+    if first.status == 429:
+        await until(lambda: crawler.stats.get_value("robotstxt/backoff_count"))  # type: ignore[union-attr]
+    crawler.spider.stop()  # type: ignore[union-attr]
+    await maybe_deferred_to_future(crawled)
+    assert len(set(files.page_paths)) == 6
+    name = "downloaded" if calls else "files"
+    assert [len(item[name]) for item in items] == [2, 2, 2]
+    assert files.robots_fetches == 1
+    assert our_warnings(caplog) == []
+    assert left_over(crawler) == []
+
+
+@pytest.mark.parametrize("shares", [False, True], ids=["JOBDIR", "several workers"])
+@pytest.mark.parametrize("is_redirect", [False, True], ids=["other port", "redirect"])
+async def test_the_end_of_a_crawl_is_not_a_failure_of_a_site(
+    web: Web, crawl: Crawl, tmp_path: Path, shares: bool, is_redirect: bool
+) -> None:
+    """The robots.txt waits for the pace of a host when the spider closes."""
+    paced = web.site(text(f"{ALL}Crawl-delay: 2\n"))
+    robots = redirect(paced.url("/moved")) if is_redirect else text(ALL)
+    other = web.site(robots, host="127.0.0.2" if is_redirect else "127.0.0.1")
+    settings = {"JOBDIR": str(tmp_path / "job")}
+    if shares:
+        settings["REP_STORE"] = f"sqlite:///{tmp_path}/s.db"
+    then = {paced.url("/1"): [Request(other.url("/2"))]}
+    crawler = make_crawler(InTurn, settings)
+    first = await begin(crawler, requests=[paced.url("/1")], then=then)
+    await until(lambda: frontier_of(crawler).waiting.waiters)
+    crawler.spider.stop()  # type: ignore[union-attr]
+    await maybe_deferred_to_future(first)
+    assert other.paths == (["/robots.txt"] if is_redirect else [])
+    second = await crawl([], {**settings, "REP_OBEY_RATE_LIMITS": False})
+    assert list(second.responses) == [other.url("/2")]
+    assert "is unreachable" not in second.log.text
+    assert second.stats["finish_reason"] == "finished"
 
 
 async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(web: Web) -> None:
