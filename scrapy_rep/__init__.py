@@ -28,8 +28,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.middleware import RobotsTxtMiddleware
+    from .crawl.middleware import AnswerMiddleware, RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
+    from .frontier.frontier import Queued, queued, until_queued_below
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.fingerprinter import CleanParamRequestFingerprinter
     from .pages.middleware import PageDirectivesMiddleware, page_directives
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessTerms",
     "Addon",
+    "AnswerMiddleware",
     "CleanParam",
     "CleanParamRequestFingerprinter",
     "Finding",
@@ -54,6 +56,7 @@ __all__ = [
     "ItemUsageRefused",
     "PageDirectives",
     "PageDirectivesMiddleware",
+    "Queued",
     "Reason",
     "RepRobotParser",
     "RequestRate",
@@ -67,13 +70,16 @@ __all__ = [
     "VisitTime",
     "lint",
     "page_directives",
+    "queued",
     "robots_txt_url",
+    "until_queued_below",
 ]
 
 _NAMES = {
     "addon": ["Addon"],
-    "crawl.middleware": ["RobotsTxtMiddleware"],
+    "crawl.middleware": ["AnswerMiddleware", "RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
+    "frontier.frontier": ["Queued", "queued", "until_queued_below"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
     "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],

@@ -11,13 +11,16 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from .crawl.middleware import RobotsTxtMiddleware
+from .crawl.middleware import AnswerMiddleware, RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .pages.middleware import PageDirectivesMiddleware
 
 PRIORITY = 100
 """The priority of the downloader middleware, as of Scrapy's own."""
+
+ANSWER_PRIORITY = 990
+"""The priority of the downloader middleware that sees each response before Scrapy's others."""
 
 PAGE_PRIORITY = 40
 """The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
@@ -68,4 +71,5 @@ class Addon:
             settings.set(name, value, settings.getpriority(name) or 0)
         add = settings.setdefault_in_component_priority_dict
         add("DOWNLOADER_MIDDLEWARES", RobotsTxtMiddleware, priority)
+        add("DOWNLOADER_MIDDLEWARES", AnswerMiddleware, ANSWER_PRIORITY)
         add("SPIDER_MIDDLEWARES", PageDirectivesMiddleware, PAGE_PRIORITY)

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
+MAX_GAP = 300.0
+"""Seconds. If nothing has asked for an origin for so long after requests could start, none waited.
+It is longer than most fetches take."""
 
 
 class State(TextEnum):
@@ -212,8 +215,11 @@ class Origin(OriginFile):
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
     reported_pace: str | None = None
     """The text about the pace that was logged last."""
-    outage_began: float = inf
-    """When this crawl found the origin unreachable, on the monotonic clock; inf if it is not."""
+    waits_since: float = inf
+    """When the answers began because of which requests have to wait, on the monotonic clock. inf if
+    the last answer is no such answer, or if a request has started since."""
+    waits_until: float = inf
+    """Until when requests have to wait because of the last answer; inf: until the next one."""
     has_pages: bool = False
     """Whether a page has answered with a 2xx or 3xx in this crawl."""
     is_probed: bool = False
@@ -294,13 +300,24 @@ class Origin(OriginFile):
         self.content, self.copy, self.octets = content, copy, octets
         self.has_pacing = content is not None and content.has_pacing
 
-    def record_answer(self, at: float) -> None:
-        """Record that a fetch has ended, at a time on the caller's monotonic clock."""
-        self.answered_at, self.is_unused = at, True
-        if self.state is not State.UNREACHABLE:
-            self.outage_began, self.is_probed = inf, False
-        elif self.outage_began == inf:
-            self.outage_began = at
+    def record_answer(self, at: float, seconds: float) -> None:
+        """Record that a fetch has ended, at a time on the caller's monotonic clock.
+
+        ``seconds``: how long requests have to wait because of it. Infinity: until the next one.
+        """
+        self.waits_since = at - self.waited(at) if seconds else inf
+        self.answered_at, self.is_unused, self.waits_until = at, True, at + seconds
+
+    def record_use(self) -> None:
+        """Record that a request starts because of the last answer."""
+        self.is_unused, self.waits_since = False, inf
+
+    def waited(self, now: float) -> float:
+        """Return for how many seconds requests have had to wait, at ``now`` on the monotonic clock.
+
+        Whatever the answers were, a request has started since, or nothing has waited, if this is 0.
+        """
+        return max(now - self.waits_since, 0) if now < self.waits_until + MAX_GAP else 0
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""

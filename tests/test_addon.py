@@ -12,7 +12,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_rep import Addon, PageDirectivesMiddleware, RobotsTxtMiddleware
+from scrapy_rep import Addon, AnswerMiddleware, PageDirectivesMiddleware, RobotsTxtMiddleware
 from scrapy_rep.fetch.ftp import FTPDownloadHandler
 from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 
@@ -69,7 +69,8 @@ def test_what_the_add_on_makes_of_a_setting(name: str, written: Any, expected: A
     settings.setdict({} if written is None else {name: written}, priority="project")
     Addon().update_settings(settings)
     found = settings.getdict(name) if isinstance(expected, dict) else settings[name]
-    assert loaded(found) == expected
+    both = {AnswerMiddleware: 990} if name == MIDDLEWARES else {}
+    assert loaded(found) == ({**expected, **both} if both else expected)
 
 
 def test_a_setting_of_the_command_line_keeps_its_priority() -> None:

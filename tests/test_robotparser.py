@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from scrapy import Request
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RepRobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import RepRobotParser
 
 FILE = "User-agent: *\nDisallow: /\nAllow: /page\nUser-agent: UnicödeBöt\nDisallow: /Käyttäjä:"
 
@@ -46,21 +45,6 @@ def test_scrapy_builds_it_from_a_crawler() -> None:
     parser = build_from_crawler(RepRobotParser, get_crawler(), body)
     assert isinstance(parser, RobotParser)
     assert not parser.allowed("https://h/", "*")
-
-
-def test_process_request_2_accepts_a_parser() -> None:
-    crawler = get_crawler(settings_dict={"ROBOTSTXT_OBEY": True, "USER_AGENT": "mybot"})
-    middleware = RobotsTxtMiddleware(crawler)
-    parser = parse(b"User-agent: mybot\nDisallow: /mine\nUser-agent: yourbot\nDisallow: /yours\n")
-    mine, yours = Request("https://h/mine"), Request("https://h/yours")
-    middleware.process_request_2(None, mine)
-    middleware.process_request_2(parser, yours)
-    assert yours.meta["robotstxt"].allowed
-    with pytest.raises(RobotsTxtDisallowed):
-        middleware.process_request_2(parser, mine)
-    yours.headers["User-Agent"] = "yourbot"
-    with pytest.raises(RobotsTxtDisallowed):
-        middleware.process_request_2(parser, yours)
 
 
 def test_the_page_that_a_browser_makes_of_a_file_is_unwrapped() -> None:

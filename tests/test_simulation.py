@@ -88,7 +88,7 @@ class Defect(NamedTuple):
 
 
 ENGINE, FRONTIER = "scrapy_rep.frontier.engine.Engine", "scrapy_rep.frontier.frontier.Frontier"
-RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.process_request_2"
+RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware._check"
 PUSH = "scrapy_rep.frontier.queue.OriginQueue.push"
 SCHEDULE = "scrapy_rep.fetch.fetcher.Fetcher.unexpected"
 
@@ -171,6 +171,31 @@ def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
     assert pages == [f"{other}/late"]
     assert dropped == 11
     assert 5.5 < seconds < 7
+
+
+MOVING = replace(
+    SCENARIO,  # each file is of eight o'clock or later, and says that the time begins in 2 minutes
+    sites=(
+        Site(0, 8000, tuple(Answer(visit=f"08{n:02}-08{n + 1:02}") for n in range(2, 40, 2)), 0),
+    ),
+    asks=(Ask(0, 0, "/a"), Ask(0, 0, "/b"), Ask(0, 0, "/c", called=True), Ask(200, 0, "/d")),
+    settings={**SCENARIO.settings, "REP_TTL_RANGE": [10, 10]},
+)
+
+
+def moving() -> tuple[int, int, int, float]:
+    """Return the fetches of the robots.txt, the pages, how many were dropped, and the seconds."""
+    network, crawler = crawled(MOVING)
+    assert crawler.stats is not None
+    dropped = crawler.stats.get_value("robotstxt/forbidden/visit-time")
+    return sum(network.asked.values()), len(network.pages), dropped, network.loop.now
+
+
+def test_a_visit_time_that_moves_keeps_no_crawl_open() -> None:
+    """REP_MAX_WAIT (300 s) limits the wait of its requests, however often the file changes."""
+    asked, pages, dropped, seconds = harness.call(moving)
+    assert (asked, pages, dropped) == (3, 0, 4)
+    assert 240 <= seconds < 242
 
 
 SLOW = Answer(latency=20)

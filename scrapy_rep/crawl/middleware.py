@@ -8,6 +8,8 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 3. A request that did not come from these queues waits in the downloader, in a queue of its own for
    the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
+
+:class:`AnswerMiddleware` sees each response first, whichever component made it.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.robotstxt import RobotParser
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
+from ..fetch.downloader import DOWNLOAD, Downloaded
 from ..frontier.clock import Clock, fire
 from ..frontier.engine import MAX_EXTRA, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
@@ -87,7 +89,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         """How often each verdict has dropped a request to a site."""
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(self._on_answer, signal=signals.response_downloaded)
         crawler.signals.connect(self._process_held, signal=policy_changed)
 
     @classmethod
@@ -137,7 +138,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             if found is None:
                 self._record_exception(request)
             return found
-        self.process_request_2(origin, request)
+        self._check(origin, request)
         if self.policies.states_usage:
             self.policies.note_use(request, origin)
         return None
@@ -161,7 +162,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             if not await self.frontier.waiting.wait(request):
                 return self._go_back(request)
         if origin is not None:
-            origin.is_unused = False
+            origin.record_use()
             self.policies.evict()
             self.policies.note_use(request, origin)
         return None
@@ -199,30 +200,30 @@ class RobotsTxtMiddleware(FrontierOwner):
         origin = self.policies.get_usable(key, request)
         if origin is None:
             return None
-        self.process_request_2(origin, request)
+        self._check(origin, request)
         pacing = self.policies.apply_pace(origin, request)
-        seconds = pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
-        if pacing is not None and seconds > self._settings.max_wait:
+        seconds = self.policies.seconds_to_visit_time(origin, pacing)
+        if pacing is not None and seconds is None:
             verdict = request.meta[ROBOTSTXT]._replace(
                 allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
             )
             raise self._disallow(request, verdict)
         return None if seconds else origin
 
-    def process_request_2(self, rp: Origin | RobotParser | None, request: Request) -> None:
-        """Check a request. Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if it is disallowed.
+    def decide(self, request: Request, verdict: Verdict) -> Verdict:  # noqa: ARG002
+        """Return the verdict that applies to a request, which is by default that of its robots.txt.
 
-        Scrapy's own middleware has this method, with a parser in place of the origin. Subclasses
-        may override it or call it.
+        Subclasses may override this to return another one, such as
+        ``verdict._replace(allowed=False)``. It is called when the robots.txt is known, maybe more
+        than once for a request that waits. It is not called for requests that are exempt, that a
+        local rule disallows, or whose URL has no valid host.
         """
-        if rp is None:
-            return
-        if isinstance(rp, Origin):
-            verdict = self.policies.verdict(rp, request.url, self.policies.tokens(request))
-        else:
-            agent: Any = self._settings.user_agent(request.headers.get(b"User-Agent"))
-            verdict = Verdict(rp.allowed(request.url, agent), Reason.RULES)
-        request.meta[ROBOTSTXT] = verdict
+        return verdict
+
+    def _check(self, origin: Origin, request: Request) -> None:
+        """Store the verdict on a request. Raises RobotsTxtDisallowed if it is disallowed."""
+        verdict = self.policies.verdict(origin, request.url, self.policies.tokens(request))
+        verdict = request.meta[ROBOTSTXT] = self.decide(request, verdict)
         if not verdict.allowed:
             raise self._disallow(request, verdict)
 
@@ -287,8 +288,12 @@ class RobotsTxtMiddleware(FrontierOwner):
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
         request if it returns to the scheduler because the spider is closing.
         """
+        if response.status in SLOW_DOWN:  # a middleware may have changed the response
+            self.note_answer(request, response)
         # The host did not receive a request that a cache has answered.
         self._end(request, sent=CACHED_FLAG not in response.flags)
+        if DOWNLOAD in request.meta:  # a robots.txt is not a page: only its fetch gets it
+            raise Downloaded(response)
         tdm_files, is_called = self.policies.tdm_files, request.callback is NO_CALLBACK
         if tdm_files is not None and not await tdm_files.wait(request, response) and not is_called:
             return self._go_back(request)
@@ -358,29 +363,35 @@ class RobotsTxtMiddleware(FrontierOwner):
         delay = 0 if key is None else self.frontier.known_host(host_of(key)).delay
         self.events.sent(request, delay, broken)
 
-    def _on_answer(self, response: Response, request: Request, **_: object) -> None:
-        """Note what a site has answered, before other middlewares retry the request.
+    def note_answer(self, request: Request, response: Response) -> None:
+        """Note what a site has answered. :class:`AnswerMiddleware` calls this.
 
-        PyDispatcher calls a receiver sooner that takes all arguments.
+        A further call for the same request changes no more than the first one has.
         """
         entry, status = self._in_progress.get(request), response.status
         if status in (401, 402):
             self._crawler.signals.send_catch_log(access_refused, response=response, request=request)
-        if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST):
+        if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self._settings.backoff:
             return
-        if status < 400:
-            self.policies.note_page(entry.origin)
-        if self._settings.backoff and (status in SLOW_DOWN or entry.host.backoffs):
+        is_slow_down = status in SLOW_DOWN
+        if (is_slow_down or entry.host.backoffs) and CACHED_FLAG not in response.flags:
             header = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
             seconds = retry_after(header, self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
-            if status in SLOW_DOWN:
+            if is_slow_down:
                 self._process_held(entry.host.name)
 
     # The crawl.
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings)
+        if self._crawler.get_downloader_middleware(AnswerMiddleware) is None:
+            logger.warning(
+                "scrapy_rep.AnswerMiddleware is not enabled: pages with status 429 or 503 that "
+                "RetryMiddleware retries do not hold their host, and pages that require a payment "
+                "are retried. Add it to DOWNLOADER_MIDDLEWARES at 990, or use scrapy_rep.Addon.",
+                extra={"spider": self._crawler.spider},
+            )
         self.policies.open()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
@@ -444,3 +455,32 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
+
+
+class AnswerMiddleware:
+    """Shows each response to :class:`RobotsTxtMiddleware` before other middlewares see it.
+
+    It is near the downloader, so RetryMiddleware has not yet replaced the response, which a
+    download handler or another middleware has made.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not read_settings(crawler).obey:
+            raise NotConfigured
+        self._crawler = crawler
+        self._robots: RobotsTxtMiddleware | None = None
+        crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
+
+    def _on_spider_opened(self) -> None:
+        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response as it is."""
+        if self._robots is not None:
+            self._robots.note_answer(request, response)
+        return response

@@ -8,6 +8,7 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -299,14 +300,10 @@ class PolicyCache:
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
-        pacing = origin.last_pacing
-        if pacing is not None:
-            seconds = pacing.seconds_until_visit_time(self._clock.time())
-            if seconds > self._settings.max_wait:
-                return Condition(Place.DROPS)
-            if seconds:
-                return Condition(Place.WAITING, seconds)
-        return READY
+        seconds = self.seconds_to_visit_time(origin, origin.last_pacing)
+        if seconds is None:
+            return Condition(Place.DROPS)
+        return Condition(Place.WAITING, seconds) if seconds else READY
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
@@ -324,7 +321,22 @@ class PolicyCache:
         seconds = origin.next_attempt(self.now(), self._unreachable_policy)
         if seconds is None or self._settings.on_unreachable != "wait":
             return None
-        waited = self._clock.monotonic() - origin.outage_began
+        return self._within_max_wait(origin, seconds)
+
+    def seconds_to_visit_time(self, origin: Origin, pacing: Pacing | None) -> float | None:
+        """Return the seconds that requests wait for the Visit-time of an origin.
+
+        None if they do not wait, because it would be for more than REP_MAX_WAIT in all.
+        """
+        seconds = pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
+        return self._within_max_wait(origin, seconds) if seconds else 0
+
+    def _within_max_wait(self, origin: Origin, seconds: float) -> float | None:
+        """Return ``seconds``; None if requests would wait for more than REP_MAX_WAIT in all.
+
+        A site whose file changes again and again must not keep a crawl open.
+        """
+        waited = origin.waited(self._clock.monotonic())
         return seconds if waited + seconds <= self._settings.max_wait else None
 
     def _next_action(self, origin: Origin, *, is_excepted: bool) -> Action:
@@ -383,10 +395,13 @@ class PolicyCache:
         """
         if origin.content is None and origin.state is State.UNREACHABLE:
             return None  # the last known delay still applies
-        is_paced = origin.has_pacing and self._settings.obey_rate_limits
-        pacing = origin.pacing(self.tokens(request)) if is_paced else None
+        pacing = self._pacing(origin, request)
         self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
+
+    def _pacing(self, origin: Origin, request: Request) -> Pacing | None:
+        is_paced = origin.has_pacing and self._settings.obey_rate_limits
+        return origin.pacing(self.tokens(request)) if is_paced else None
 
     def seconds_between(self, pacing: Pacing | None) -> float:
         """Return the delay that a robots.txt sets, in seconds; 0 if it sets none."""
@@ -482,7 +497,7 @@ class PolicyCache:
             else:
                 origin.apply(event, self.now())
             if not isinstance(result, Cancelled):
-                origin.record_answer(self._clock.monotonic())
+                origin.record_answer(self._clock.monotonic(), self._wait_after(origin, page))
             if result is not None and self.store is not None:
                 entry = None
                 try:
@@ -500,6 +515,13 @@ class PolicyCache:
             if host.active:
                 self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
             self.evict()
+
+    def _wait_after(self, origin: Origin, page: Request) -> float:
+        """Return how long requests wait after the last answer. Infinity: until the next one."""
+        if origin.state is State.UNREACHABLE and origin.content is None:
+            return inf if self._settings.on_unreachable == "wait" else 0
+        pacing = self._pacing(origin, page)
+        return pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:
         if _ROBOTS_PARSED is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from scrapy import Request, signals
-from scrapy.exceptions import StopDownload
+from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.http.headers import Headers
 from scrapy.utils.python import global_object_name
@@ -57,6 +57,14 @@ _CUT_OFF = frozenset({"dataloss", "download_stopped"})
 Truncation = Literal["length", "disconnect", "unspecified"]
 """Why the end of a body is missing (WARC 1.1 §5.13): the size limit, the end of the connection, or
 another component, which stopped the download."""
+
+
+class Downloaded(IgnoreRequest):
+    """Ends a download with its response, which the engine would count and log as a page."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(f"{response} is for scrapy-rep")
+        self.response = response
 
 
 @dataclass(slots=True, eq=False)

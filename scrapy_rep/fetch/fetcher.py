@@ -53,6 +53,7 @@ from .downloader import (
     META,
     VALIDATORS,
     Download,
+    Downloaded,
     Record,
     in_words,
     raised_by,
@@ -415,6 +416,8 @@ class Fetcher:
             try:
                 sent = engine.download_async(request)
                 response = await permit.run(sent, seconds, max_wait, is_waiting)
+            except Downloaded as end:
+                response = end.response
             except StopDownload as stop:  # another component stopped it, as a failure
                 if stop.response is None:
                     raise

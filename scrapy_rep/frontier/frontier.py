@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Iterator
 from enum import Enum
 from heapq import heappop, heappush
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -147,6 +149,9 @@ class Ranked:
         while not (queues := self._ranks[self._heap[0]]):
             del self._ranks[heappop(self._heap)]
         return next(iter(queues))
+
+    def __iter__(self) -> Iterator[Queue]:
+        return chain.from_iterable(self._ranks.values())
 
 
 class Queue(ABC):
@@ -332,10 +337,57 @@ class FrontierOwner:
     frontier: Frontier
 
 
+class Queued(NamedTuple):
+    """How many requests are in the queue of a crawl."""
+
+    all: int
+    ready: int
+    """Those that may start now, as far as their sites are concerned."""
+    waiting: int
+    """Those that wait for their robots.txt or for their host."""
+
+
 def find_frontier(crawler: Crawler) -> Frontier | None:
     """Return the frontier of a crawl; None if the crawl does not obey robots.txt."""
     owner = crawler.get_downloader_middleware(FrontierOwner)
     return owner.frontier if owner is not None else None
+
+
+def queued(crawler: Crawler) -> Queued:
+    """Return how many requests are in the queue of a crawl.
+
+    Requests in progress are not in the queue. Raises RuntimeError if the crawl does not use the
+    queue of scrapy-rep, for example because ROBOTSTXT_OBEY is off.
+    """
+    frontier = find_frontier(crawler)
+    if frontier is None or not frontier.queues:
+        raise RuntimeError("the scheduler of this crawl does not use the queue of scrapy-rep")
+    places = (ranked for each in frontier.queues for ranked in (each.ready, each.drops))
+    ready = sum(queue.size for ranked in places for queue in ranked)
+    size = frontier.queue_size
+    return Queued(size, ready, size - ready)
+
+
+async def until_queued_below(crawler: Crawler, n: int) -> None:
+    """Return when fewer than ``n`` requests are in the queue of a crawl.
+
+    This is for a ``start()`` that reads many requests from elsewhere, so that they do not all wait
+    in memory:
+
+        for url in urls:
+            await scrapy_rep.until_queued_below(self.crawler, 1000)
+            yield Request(url)
+
+    While the spider closes, it returns after half a second. If the crawl does not use the queue of
+    scrapy-rep, this waits until the downloader has room. Raises ValueError if ``n`` is less than 1.
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}: it must be 1 or more")
+    frontier = find_frontier(crawler)
+    if frontier is not None and frontier.queues:
+        await frontier.until_queued_below(n)
+    elif crawler.engine is not None and crawler.engine.needs_backout():
+        await crawler.signals.wait_for(signals.scheduler_empty)
 
 
 class Frontier:
@@ -366,6 +418,8 @@ class Frontier:
         """With more of them, the idle ones are removed."""
         self.queues: list[Queues] = []
         """The scheduler's priority queues: for memory, and for a disk."""
+        self._readers: dict[Deferred[None], int] = {}
+        """What waits until the scheduler's queues have fewer requests than a number."""
         self.in_progress: dict[Request, InProgress] = {}
         """The requests that have started and have not ended."""
         self.dropped = Host("dropped requests", 1, is_paced=True)
@@ -421,6 +475,34 @@ class Frontier:
         return None
 
     @property
+    def queue_size(self) -> int:
+        """How many requests the scheduler's queues have."""
+        return sum(map(len, self.queues))
+
+    async def until_queued_below(self, n: int) -> None:
+        """Return when the scheduler's queues have fewer than ``n`` requests.
+
+        While the spider closes, return at the next look: who reads must neither wait without end,
+        nor read without a pause.
+        """
+        while self.queue_size >= n or self.is_closing:
+            reader = Deferred[None]()
+            self._readers[reader] = n
+            try:
+                await maybe_deferred_to_future(reader)
+            finally:
+                del self._readers[reader]
+            if self.is_closing:
+                return
+
+    def _call_readers(self) -> None:
+        """Call what waits until fewer requests are queued."""
+        size = self.queue_size if self._readers else 0
+        for reader, n in tuple(self._readers.items()):
+            if size < n or self.is_closing:
+                fire(reader, None)
+
+    @property
     def _ready(self) -> int:
         """How many queues are ready."""
         return sum(each.ready.size for each in self.queues)
@@ -454,6 +536,8 @@ class Frontier:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
         is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
+        if self._readers:
+            self._call_readers()
         entry = InProgress(host, slot, address.origin, is_from_queue, backoffs)
         self._begin(request, entry, queue.host)
 
@@ -494,6 +578,7 @@ class Frontier:
 
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
+        self._call_readers()
         is_active = self.engine.is_active
         for request in [each for each in self.in_progress if not is_active(each)]:
             self.finish(request)
@@ -765,7 +850,7 @@ class Frontier:
 
     @property
     def may_callers_wait(self) -> bool:
-        """Whether callers may wait: until REP_MAX_WAIT has passed since the spider began to close."""
+        """Whether callers may wait: for REP_MAX_WAIT after the spider has begun to close."""
         return self.clock.monotonic() < self._callers_until
 
     def close(self, seconds: float = 0) -> None:

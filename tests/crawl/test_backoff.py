@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.http import Response
 
 from testing.counters import left_over
 from testing.web import Page, Site, Web, between
@@ -86,6 +88,65 @@ async def test_requests_in_a_download_slot_wait(
     assert max(between(times_of(site))) > 2
     assert outcome.stats["robotstxt/exempt_count"] == 10
     assert left_over(outcome.crawler) == []
+
+
+class Browser:
+    """Answers the first page itself, as a browser in a middleware does."""
+
+    def __init__(self) -> None:
+        self.answered = 0
+
+    async def process_request(self, request: Request) -> Response | None:
+        if request.meta.get("is_robotstxt_request") or self.answered:
+            return None
+        self.answered += 1
+        return Response(request.url, 429, {"Retry-After": "2"}, request=request)
+
+
+class BanDetector:
+    """Makes a 429 of the first page, which the site has sent with another status."""
+
+    def __init__(self) -> None:
+        self.answered = 0
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        if request.meta.get("is_robotstxt_request") or self.answered:
+            return response
+        self.answered += 1
+        return response.replace(status=429, headers={"Retry-After": "2"})
+
+
+@pytest.mark.parametrize("retries", [False, True])
+@pytest.mark.parametrize(
+    ("middleware", "priority"), [(Browser, 200), (Browser, 543), (Browser, 999), (BanDetector, 543)]
+)
+async def test_an_answer_that_a_middleware_makes_holds_its_host(
+    web: Web, crawl: Crawl, middleware: type, priority: int, retries: bool
+) -> None:
+    site = web.site(ALL)
+    settings = {
+        **ANY_STATUS,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOADER_MIDDLEWARES": {middleware: priority},
+        "RETRY_ENABLED": retries,
+    }
+    began = monotonic()
+    outcome = await crawl(site.urls(*numbers(3)), settings)
+    assert outcome.stats["robotstxt/backoff_count"] == 1
+    later = [at for at in times_of(site) if at > began + 1.5]
+    assert len(later) >= 2, "the others were sent after the hold"
+    assert len(times_of(site)) - len(later) == (middleware is BanDetector)
+    assert left_over(outcome.crawler) == []
+
+
+async def test_an_answer_from_a_cache_holds_nothing(web: Web, crawl: Crawl, tmp_path: Path) -> None:
+    site = web.site(ALL, {"*": busy("3600")})
+    settings = {**ANY_STATUS, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    first = await crawl(site.urls("/a"), settings)
+    again = await crawl(site.urls("/a"), settings)
+    assert site.page_paths == ["/a"]
+    assert first.stats["robotstxt/backoff_count"] == 1
+    assert "robotstxt/backoff_count" not in again.stats
 
 
 async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None:

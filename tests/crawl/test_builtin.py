@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from testing.web import Page, Web
+from testing.web import Page, Web, redirect, text
 
 from .conftest import PRIVATE, Crawl
 
@@ -35,6 +35,38 @@ async def test_pages_fetched(
         site = web.site(robots)
         await crawl(site.urls(*(f"/{number}" for number in range(asked))), settings)
         assert len(site.page_paths) == fetched
+
+
+@pytest.mark.each_loop
+async def test_only_pages_count_as_pages(web: Web, crawl: Crawl) -> None:
+    """Each hop of a robots.txt is a response for Scrapy's own middleware."""
+    counts = []
+    for settings in (BUILT_IN, OURS):
+        hops = {
+            "/robots.txt": redirect("/1.txt"),
+            "/1.txt": redirect("/2.txt"),
+            "/2.txt": text(PRIVATE),
+        }
+        sites = [web.site(PRIVATE, hops, host=f"127.0.0.{number}") for number in range(1, 4)]
+        urls = [url for site in sites for url in site.urls("/a", "/b")]
+        outcome = await crawl(
+            urls, {**settings, "CLOSESPIDER_PAGECOUNT": 3, "CONCURRENT_REQUESTS": 1}
+        )
+        assert outcome.stats["finish_reason"] == "closespider_pagecount"
+        counts.append((len(outcome.responses), outcome.stats["response_received_count"]))
+        crawled = [each.getMessage() for each in outcome.log.records if "Crawled (" in each.msg]
+        outcome.log.clear()
+    (pages, responses), ours = counts
+    assert pages < 3 <= responses, "it closes too early"
+    assert 3 <= ours[0] == ours[1] == len(crawled)
+    assert outcome.stats["robotstxt/response_count"] == 9
+
+
+async def test_a_slow_robots_txt_closes_no_spider_earlier(web: Web, crawl: Crawl) -> None:
+    for settings in (BUILT_IN, OURS):
+        site = web.site(Page(PRIVATE, delay=1.5))
+        outcome = await crawl(site.urls("/a"), {**settings, "CLOSESPIDER_TIMEOUT_NO_ITEM": 1})
+        assert outcome.stats["finish_reason"] == "closespider_timeout_no_item"
 
 
 @pytest.mark.each_loop

@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.frontier.clock import Clock as MachineClock
 from scrapy_rep.frontier.engine import WATCH_INTERVAL
 from scrapy_rep.frontier.frontier import Frontier, find_frontier
 from testing.counters import left_over
@@ -28,7 +29,6 @@ from .conftest import (
     Closer,
     Crawl,
     InTurn,
-    MachineClock,
     Outcome,
     Visitor,
     in_turn,

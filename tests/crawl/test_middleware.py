@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed
+from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware, Verdict
 from testing.counters import left_over
 from testing.web import Page, Web, redirect
 
@@ -301,3 +301,26 @@ async def test_robots_txt_shares_the_slot_of_the_page_on_its_host(web: Web, craw
         elsewhere.url("/robots.txt"): "127.0.0.2",
         site.url("/a"): "mine",
     }
+
+
+class Deciding(RobotsTxtMiddleware):
+    """Allows what robots.txt disallows below /ours, and disallows /other."""
+
+    def decide(self, request: Request, verdict: Verdict) -> Verdict:
+        if "/ours" in request.url:
+            return verdict._replace(allowed=True)
+        return verdict._replace(allowed=verdict.allowed and "/other" not in request.url)
+
+
+@pytest.mark.each_loop
+async def test_a_subclass_may_decide(web: Web, crawl: Crawl) -> None:
+    closed = "User-agent: *\nDisallow: /\nAllow: /page\nAllow: /other\n"
+    sites = [web.site(closed), web.site(Page(status=503), host="127.0.0.2")]
+    paths = ["/ours", "/other", "/page", "/private"]
+    urls = [url for site in sites for url in site.urls(*paths)]
+    middlewares = {RobotsTxtMiddleware: None, Deciding: 100}
+    outcome = await crawl(urls, {"DOWNLOADER_MIDDLEWARES": middlewares})
+    assert [site.page_paths for site in sites] == [["/ours", "/page"], ["/ours"]]
+    assert len(outcome.reasons) == 5
+    assert all(response.meta["robotstxt"] for response in outcome.responses.values())
+    assert outcome.stats["robotstxt/forbidden"] == 5

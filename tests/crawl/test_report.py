@@ -23,6 +23,7 @@ from scrapy.http import Response
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
@@ -154,9 +155,8 @@ async def test_a_cached_page_is_not_sent(web: Web, reported: Reported, tmp_path:
 class Overruling(RobotsTxtMiddleware):
     """Sends disallowed requests, as no middleware should."""
 
-    def process_request_2(self, rp: Any, request: Request) -> None:
-        if rp is not None:
-            request.meta["robotstxt"] = self.policies.verdict(rp, request.url, ("testbot",))
+    def _check(self, origin: Origin, request: Request) -> None:
+        request.meta["robotstxt"] = self.policies.verdict(origin, request.url, ("testbot",))
 
 
 class Forgetful:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
+import scrapy_rep
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.fetch import fetch_limit
 from scrapy_rep.reports.answers import Obedience, obedience
@@ -356,3 +358,61 @@ async def test_a_robots_txt_request_that_a_middleware_replaces_leaves_nothing_co
     outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {Replacer: position}})
     assert site.paths == ["/robots.txt", "/a"]
     assert left_over(outcome.crawler) == []
+
+
+class Reader(Visitor):
+    """Reads an endless source, and closes itself after some pages."""
+
+    most = 6
+    limit = 20
+    queued: list[scrapy_rep.Queued]
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request
+        self.queued = []
+        for number in count():
+            await scrapy_rep.until_queued_below(self.crawler, self.limit)
+            yield Request(f"{self.asked[number % len(self.asked)]}?{number}", callback=self.parse)
+            self.queued.append(scrapy_rep.queued(self.crawler))
+
+
+@pytest.mark.each_loop
+async def test_a_start_that_reads_an_endless_source_is_held_back(web: Web, crawl: Crawl) -> None:
+    paced = web.site(text(f"{ALL}Crawl-delay: 10\n"))
+    outcome = await crawl([paced.url("/")], spider=Reader, most=1, limit=7)
+    reader: Any = outcome.crawler.spider
+    assert 0 < max(each.all for each in reader.queued) <= 7
+    other = web.site(ALL, host="127.0.0.2")
+    outcome = await crawl([paced.url("/"), other.url("/")], spider=Reader)
+    reader = outcome.crawler.spider
+    assert max(each.all for each in reader.queued) == reader.limit
+    assert all(all_ == ready + waiting for all_, ready, waiting in reader.queued)
+    assert any(each.waiting for each in reader.queued)
+    assert len(other.page_paths) >= 4
+    assert left_over(outcome.crawler) == []
+
+
+async def test_without_the_queue_of_the_package_there_is_no_count(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL)
+    outcome = await crawl([site.url("/a")], {"ROBOTSTXT_OBEY": False})
+    with pytest.raises(RuntimeError, match="does not use the queue of scrapy-rep"):
+        scrapy_rep.queued(outcome.crawler)
+    with pytest.raises(ValueError, match="n is 0"):
+        await scrapy_rep.until_queued_below(outcome.crawler, 0)
+
+
+class Idiomatic(Visitor):
+    """Waits for room before each of its requests."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            await scrapy_rep.until_queued_below(self.crawler, 1)
+            yield request
+
+
+async def test_a_start_also_waits_without_the_queue_of_the_package(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL, {"*": Page(delay=0.1)})
+    settings = {"ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1}
+    await crawl(site.urls(*numbers(5)), settings, spider=Idiomatic)
+    assert site.page_paths == numbers(5)

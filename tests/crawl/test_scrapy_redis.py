@@ -130,7 +130,7 @@ async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
     paths = numbers(8)
     asked = [Request(url) for site in (paced, late) for url in site.urls(*paths, "/private")]
     for _ in range(3):
-        await crawl(asked, {**settings(redis_server.url), "CLOSESPIDER_PAGECOUNT": 3})
+        await crawl(asked, {**settings(redis_server.url), "CLOSESPIDER_PAGECOUNT": 1})
         assert len(paced.page_paths) + len(late.page_paths) < 16
         asked = asked[:3]  # which are known
     outcome = await crawl([], settings(redis_server.url))

@@ -16,6 +16,7 @@ from testing.web import Web
 from .conftest import ALL, Crawl, make_crawler, numbers, our_warnings, run_crawler, scrapy
 
 OURS = "scrapy_rep.RobotsTxtMiddleware"
+ANSWERS = "scrapy_rep.AnswerMiddleware"
 BUILT_IN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
 BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
@@ -26,6 +27,7 @@ NO_USE = (
     "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
     "Did you mean train-ai?"
 )
+MISSING = "scrapy_rep.AnswerMiddleware is not enabled: "
 BOTH = "Scrapy's own RobotsTxtMiddleware is also enabled: "
 OFF = "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt"
 USES = ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]
@@ -37,7 +39,8 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
     ("settings", "warning"),
     [
         ({}, None),
-        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}, None),
+        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100, ANSWERS: 990}}, None),
+        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {BUILT_IN: None, OURS: 100}}, MISSING),
         ({"REP_TIMOUT": 3}, TYPO.format("REP_TIMOUT", "REP_TIMEOUT")),
         ({"ROBOTSTXT_USERAGENT": "me"}, TYPO.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT")),
         ({"REPORT": 1}, None),  # of another package
@@ -49,7 +52,7 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
         ({"USER_AGENT": GPTBOT}, NAMED.format("GPTBot", "OpenAI")),
         ({"USER_AGENT": "Googlebot/2.1", "ROBOTSTXT_USER_AGENT": "Googlebot"}, None),
         ({"ROBOTSTXT_OBEY": False}, OFF),
-        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}, BOTH),
+        ({**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100, ANSWERS: 990}}, BOTH),
         ({"DOWNLOADER_MIDDLEWARES": {OURS: 543}}, None),
     ],
 )
