@@ -220,10 +220,6 @@ class Origin(OriginFile):
     the last answer is no such answer, or if a request has started since."""
     waits_until: float = inf
     """Until when requests have to wait because of the last answer; inf: until the next one."""
-    has_pages: bool = False
-    """Whether a page has answered with a 2xx or 3xx in this crawl."""
-    is_probed: bool = False
-    """Whether this outage was compared with the answer for a page that cannot exist."""
     is_unused: bool = False
     """Whether no request has used the last answer yet."""
     reported_unavailable: str = ""

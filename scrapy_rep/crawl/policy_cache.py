@@ -418,11 +418,6 @@ class PolicyCache:
         has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
         return None if has_to_wait and not is_excepted else origin
 
-    def note_page(self, key: str | None) -> None:
-        """Note that a page of an origin has answered with a 2xx or 3xx."""
-        if key is not None:
-            (self._parsed.get(key) or self.files.find_or_add(key)).has_pages = True
-
     def open(self) -> None:
         """Begin to call :meth:`poll` twice a second: the spider is open."""
         self._engine.open()
@@ -474,19 +469,11 @@ class PolicyCache:
             await self.store.load(origin, found)
         content = origin.content
         if found.entry is None:
-            may_probe = partial(self._may_probe, origin)
-            event = await self.fetcher.fetch(origin, page, may_probe=may_probe)
+            event = await self.fetcher.fetch(origin, page)
             content = event.content if isinstance(event, Rules) else None
         if content is not None:
             await self._on_content(content, page)
         return event
-
-    def _may_probe(self, origin: Origin, url: str) -> bool:
-        """Whether pages of an origin have answered, so that a 5xx may stand for a missing file."""
-        if origin.has_pages and not origin.is_probed:
-            origin.is_probed = self.local_disallow(origin.key, url) is None
-            return origin.is_probed
-        return False
 
     def _finish(self, origin: Origin, page: Request, found: Lookup, event: FetchResult) -> None:
         """Note the result of a fetch, which has no meaning if the file came from the store."""

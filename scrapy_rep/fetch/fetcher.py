@@ -13,7 +13,6 @@ from hashlib import sha256
 from itertools import count
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
-from uuid import uuid4
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -231,19 +230,13 @@ class Fetcher:
     # One fetch.
 
     async def fetch(
-        self,
-        file: OriginFile,
-        page: Request,
-        *,
-        may_fetch: MayFetch | None = None,
-        may_probe: Callable[[str], bool] | None = None,
+        self, file: OriginFile, page: Request, *, may_fetch: MayFetch | None = None
     ) -> FetchResult:
         """Fetch a file, and retry as the settings say.
 
         The fetch uses the proxy and the User-Agent of ``page``, which needs the file. If no request
         waits for a file of the origin, there is no retry. ``may_fetch`` returns the verdict on a
-        URL: unless it is allowed, a file there is unavailable. ``may_probe`` returns whether a 5xx
-        may stand for a missing file.
+        URL: unless it is allowed, a file there is unavailable.
         """
         for attempt in count(1):
             try:
@@ -266,41 +259,9 @@ class Fetcher:
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {**values, "attempt": attempt + 1},
             )
-        if may_probe is not None and isinstance(event, Unreachable) and self._is_wanted(file.key):
-            url = f"{file.key}/{uuid4().hex}"
-            # The site neither asks for a pause nor has a challenge.
-            is_plain = event.failure == f"status {event.status}" and event.retry_after is None
-            if is_plain and (event.status or 0) >= 500 and may_probe(url):
-                event = await self._probe(file, page, event, url)
         if isinstance(event, (Rules, NotModified, Unavailable)):
             event = event._replace(expires_at=event.expires_at - self._clock.step())
         return event
-
-    async def _probe(
-        self, file: OriginFile, page: Request, event: Unreachable, url: str
-    ) -> FetchResult:
-        """Return what a 5xx means: 404, if ``url``, which cannot exist, is answered by the same.
-
-        Google treats a 5xx as a 404 if it can determine that a site sends it for missing pages.
-        """
-        self._count(file, "probe_count")
-        timeout, max_wait = self._settings.timeout, self._settings.max_crawl_delay
-        try:
-            response = await self._send(self._request(file, page, url), timeout, max_wait)
-        except Exception as error:
-            failed = self._failed(file, error, url)
-            return failed if isinstance(failed, Cancelled) else event
-        answer = response.answer
-        if answer.status != event.status:
-            return event
-        logger.info(
-            "%(origin)s answers with status %(status)d for its robots.txt and for a page that "
-            "cannot exist (%(url)s), but not for other pages. So the status means that there is no "
-            "robots.txt, and all requests to the site are allowed.",
-            {"origin": file.key, "status": answer.status, "url": url},
-            extra={"spider": self._crawler.spider},
-        )
-        return self._unavailable(file, answer)._replace(url=event.url or file.file_url)
 
     def unexpected(self, file: OriginFile, error: BaseException) -> FetchResult:
         """Return the result of an attempt that ended in an error which nobody foresaw.
@@ -358,9 +319,7 @@ class Fetcher:
             file.redirects = (*file.redirects, url)
             url = target
 
-    def _request(
-        self, file: OriginFile, page: Request, url: str, record: Record | None = None
-    ) -> Request:
+    def _request(self, file: OriginFile, page: Request, url: str, record: Record | None) -> Request:
         # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
         headers = {"Accept-Encoding": "gzip"}
         meta = {**self._meta_from(page, url), **META}

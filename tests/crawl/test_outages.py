@@ -1,4 +1,4 @@
-"""Unreachable sites: their requests wait within bounds, and a probe tells what their 5xx means."""
+"""Unreachable sites: their requests wait within bounds, and nothing else is sent to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy_rep import Reason
 from testing.counters import left_over
 from testing.faults import answer_when
-from testing.web import Misbehaviour, Page, Site, Web, text
+from testing.web import Misbehaviour, Page, Web, text
 
 from .conftest import (
     EXEMPT,
@@ -105,57 +105,39 @@ async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
     assert site.page_paths == ["/a", "/b"]
 
 
-# Sites that answer 5xx for every missing page
-
-DOWN, GONE = Page(status=503), Page(status=404)
-BUSY = Page(status=503, headers={"Retry-After": "90"})
-NO_PROBE = ["/first", "/robots.txt"]
-
-
-def paths_of(site: Site) -> list[str]:
-    return ["probe" if len(path) == 33 else path for path in site.paths]
+# What is sent in an outage
 
 
 @pytest.mark.each_loop
-async def test_google_a_5xx_for_every_missing_page_means_404(web: Web, crawl: Crawl) -> None:
-    site = web.site(DOWN, {"*": DOWN, "/first": Page(), "/1": Page(), "/2": Page()})
-    first = Request(site.url("/first"), meta=dict(EXEMPT))
-    outcome = await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1", "/2"))
-    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/2"]
-    assert outcome.stats["robotstxt/probe_count"] == 1
-    assert outcome.stats["robotstxt/request_count"] == 2
-    verdict = outcome.responses[site.url("/1")].meta["robotstxt"]
-    assert (verdict.reason, verdict.detail) == (Reason.UNAVAILABLE, "status 503")
-    assert "for its robots.txt and for a page that cannot exist" in outcome.log.text
-
-
 @pytest.mark.parametrize(
-    ("robots", "missing", "meta", "received"),
+    ("robots", "next_paths", "received", "reason"),
     [
-        pytest.param(DOWN, GONE, EXEMPT, [*NO_PROBE, "probe"], id="404 for missing pages"),
-        pytest.param(DOWN, Page(status=500), EXEMPT, [*NO_PROBE, "probe"], id="another 5xx"),
-        pytest.param(BUSY, BUSY, EXEMPT, NO_PROBE, id="asks for later"),
-        pytest.param(DOWN, DOWN, {}, ["/robots.txt"], id="no page yet"),
-        pytest.param(GONE, DOWN, EXEMPT, [*NO_PROBE, "/1"], id="no robots.txt"),
+        (PRIVATE, ["/1", "/private"], ["/robots.txt", "/1", "/robots.txt"], Reason.RULES),
+        (Page(status=503), ["/1"], ["/robots.txt"], Reason.UNREACHABLE),
     ],
+    ids=["a good copy", "no copy"],
 )
-async def test_other_sites_that_answer_5xx_are_unreachable(
-    web: Web, crawl: Crawl, robots: Page, missing: Page, meta: dict[str, Any], received: list[str]
+async def test_rfc_nothing_but_robots_txt_is_requested_while_it_is_unreachable(
+    web: Web,
+    crawl: Crawl,
+    clock: Any,
+    robots: str | Page,
+    next_paths: list[str],
+    received: list[str],
+    reason: Reason,
 ) -> None:
-    site = web.site(robots, {"*": missing, "/first": Page(), "/1": Page(), "/2": Page()})
-    first = Request(site.url("/first"), meta=meta)
-    await crawl([first], spider=Disturber, then=[], next_urls=site.urls("/1"))
-    assert paths_of(site) == received
+    """Before the last page is requested, the copy expires and the whole site fails."""
+    site = web.site(robots, {"/first": Page()})
 
+    def fail() -> None:
+        clock.ahead = 2 * 86_400
+        site.pages.update(dict.fromkeys(("/robots.txt", "*"), Page(status=503)))
 
-async def test_an_outage_is_probed_once(web: Web, crawl: Crawl, clock: Any) -> None:
-    """The next attempt at the robots.txt is made without another probe."""
-    site = web.site(DOWN, {"*": GONE, "/first": Page(), "/1": Page(), "/2": Page()})
-    await crawl(
+    outcome = await crawl(
         [Request(site.url("/first"), meta=dict(EXEMPT))],
-        {"REP_ON_UNREACHABLE": "allow"},
         spider=Disturber,
-        then=[lambda: None, lambda: setattr(clock, "ahead", 100)],
-        next_urls=site.urls("/1", "/2"),
+        then=[*[lambda: None] * (len(next_paths) - 1), fail],
+        next_urls=site.urls(*next_paths),
     )
-    assert paths_of(site) == ["/first", "/robots.txt", "probe", "/1", "/robots.txt", "/2"]
+    assert site.paths == ["/first", *received]
+    assert outcome.stats[f"robotstxt/forbidden/{reason}"] == 1
