@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
@@ -85,6 +86,8 @@ class Download:
     """How long the request waited for its host, in seconds."""
     by_proxy: bool = False
     """The request used a proxy, which resolves host names."""
+    is_stopped: bool = False
+    """Another component has stopped the download before all of the body had arrived."""
     response: Response = field(init=False)
     """The response after the middlewares."""
     answer: Answer = field(init=False)
@@ -93,7 +96,7 @@ class Download:
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
         self.response = response
-        is_cut_off = not _CUT_OFF.isdisjoint(response.flags) and len(response.body) <= SIZE_LIMIT
+        is_cut_off = _is_cut_off(response, self.reader) and len(response.body) <= SIZE_LIMIT
         # Scrapy's middlewares remove Content-Encoding from what they decode, as this module does.
         is_encoded = response.body and b"Content-Encoding" in response.headers
         is_broken = is_cut_off or is_encoded or self.reader.is_broken
@@ -191,7 +194,7 @@ def _bytes_received(request: Request, data: bytes) -> None:
             raise StopDownload(fail=False)
 
 
-def _downloaded(request: Request, response: Response) -> None:
+def downloaded(request: Request, response: Response) -> None:
     """Limit and decode the body before a middleware sees it."""
     download: Download | None = request.meta.get(DOWNLOAD)
     if download is None:
@@ -201,7 +204,8 @@ def _downloaded(request: Request, response: Response) -> None:
         download.reader = _reader(response.headers)
         download.reader.feed(response.body)
     reader = download.reader
-    if not reader.is_full and not _CUT_OFF.isdisjoint(response.flags):
+    if _is_cut_off(response, reader):
+        download.is_stopped = "download_stopped" in response.flags and not reader.is_done
         reader.is_broken = True
     if download.record is not None:
         download.record(_exchange(request, response, download))
@@ -230,7 +234,7 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         status=response.status,
         response_fields=_fields(response.headers),
         body=response.body[:limit],
-        truncated=_truncation(response, limit, is_full=download.reader.is_full),
+        truncated=_truncation(response, limit, download.reader),
         ip_address=response.ip_address,
         by_proxy=download.by_proxy,
         file=download.reader.body,
@@ -239,14 +243,13 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
     )
 
 
-def _truncation(response: Response, limit: int, *, is_full: bool) -> Truncation | None:
+def _truncation(response: Response, limit: int, reader: BodyReader) -> Truncation | None:
     """Return why the end of a body is missing."""
     if "dataloss" in response.flags:
         return "disconnect"
     # The download is stopped at the limit even if the body ends there.
-    is_whole = response.headers.get("Content-Length") == str(len(response.body)).encode()
-    is_stopped = "download_stopped" in response.flags and not is_whole
-    if len(response.body) > limit or (is_stopped and is_full):
+    is_stopped = "download_stopped" in response.flags and not reader.is_whole
+    if len(response.body) > limit or (is_stopped and reader.is_full):
         return "length"
     return "unspecified" if is_stopped else None
 
@@ -259,13 +262,30 @@ HANDLERS = (
     (_headers_received, signals.headers_received),
     (_bytes_received, signals.bytes_received),
     (_reached_downloader, signals.request_reached_downloader),
-    (_downloaded, signals.response_downloaded),
+    (downloaded, signals.response_downloaded),
 )
 """The signal handlers of downloads, and their signals."""
 
 
+def stopping_receivers(sender: object) -> str:
+    """Return the names of the other signal handlers of a crawl that may stop a download."""
+    names = set()
+    for own, signal in HANDLERS[:2]:
+        for receiver in liveReceivers(getAllReceivers(sender, signal)):
+            if receiver is not own:
+                is_named = hasattr(receiver, "__qualname__")
+                names.add(global_object_name(receiver if is_named else type(receiver)))
+    return _cut(", ".join(sorted(names)))
+
+
+def _is_cut_off(response: Response, reader: BodyReader) -> bool:
+    """Whether the end of a body is missing that would make a difference."""
+    return not (_CUT_OFF.isdisjoint(response.flags) or reader.is_full or reader.is_whole)
+
+
 def _reader(headers: Headers) -> BodyReader:
-    return BodyReader(b",".join(headers.getlist("Content-Encoding")))
+    coding = b",".join(headers.getlist("Content-Encoding"))
+    return BodyReader(coding, headers.get("Content-Length"))
 
 
 def _set_body(response: Response, body: bytes) -> None:

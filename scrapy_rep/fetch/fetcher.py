@@ -54,8 +54,10 @@ from .downloader import (
     Download,
     Downloaded,
     Record,
+    downloaded,
     in_words,
     raised_by,
+    stopping_receivers,
 )
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import redirect_target, refusal
@@ -248,7 +250,7 @@ class Fetcher:
             # A site that asks for a short pause gets it. A long one is for later requests.
             pause = event.retry_after or retry_pause(attempt - 1)
             is_long = event.retry_after is not None and pause > self._settings.timeout
-            if is_long or attempt > self._settings.retry_times:
+            if is_long or not event.may_retry or attempt > self._settings.retry_times:
                 break
             await self._clock.sleep(pause)
             if not self._is_wanted(file.key):
@@ -295,7 +297,7 @@ class Fetcher:
             first, status = first or response, response.answer.status
             if (problem := refusal(first, url, response)) is not None:
                 return Unreachable(problem, url=url)
-            event = self._event(file, response.answer)
+            event = self._event(file, response)
             if event is not None:
                 return event
             location = response.response.headers.get("Location")
@@ -381,6 +383,7 @@ class Fetcher:
                 if stop.response is None:
                     raise
                 response = stop.response
+                downloaded(request, response)  # Scrapy sends no signal
             except BaseException:
                 self._engine.take_held(request)  # Scrapy would send it: nothing waits for it
                 raise
@@ -402,9 +405,12 @@ class Fetcher:
     def _count(self, file: OriginFile, stat: str) -> None:
         self._stats.inc_value(f"{file.stats}/{stat}")
 
-    def _event(self, file: OriginFile, answer: Answer) -> FetchResult | None:
+    def _event(self, file: OriginFile, download: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect."""
+        answer = download.answer
         event = access.event_of(answer, self._policy(file), file.parse, self._clock.time())
+        if isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY:
+            return self._stopped(event) if download.is_stopped else event
         if not isinstance(event, Rules):
             return event
         if event.body is not answer.body:
@@ -416,6 +422,15 @@ class Fetcher:
             sha256=sha256(event.body).hexdigest(),
         )
         return event._replace(copy=copy)
+
+    def _stopped(self, event: Unreachable) -> Unreachable:
+        """Return the result of a download that another signal handler of the crawl has stopped."""
+        failure = (
+            "a signal handler of this crawl stopped the download "
+            f"({stopping_receivers(self._crawler.signals.sender)}). Let it skip requests with "
+            "meta['is_robotstxt_request']"
+        )
+        return event._replace(failure=failure, may_retry=False)
 
     def _policy(self, file: OriginFile) -> AccessPolicy:
         return access_policy(self._settings, file)._replace(shared=self._shared)

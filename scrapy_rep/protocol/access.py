@@ -30,6 +30,8 @@ NO_ROBOTS_TXT = "not a robots.txt"
 """The end of the failure of a page that is treated as unreachable (REP_NOT_ROBOTS)."""
 TOO_MANY_REDIRECTS = "too many redirects"
 """The failure of a file behind more redirects (REP_ON_TOO_MANY_REDIRECTS)."""
+BROKEN_BODY = "a body that is cut off or cannot be decoded"
+"""The failure of a successful response whose rules cannot be read."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
@@ -245,6 +247,8 @@ class Unreachable(NamedTuple):
     url: str | None = None
     retry_after: float | None = None
     """The seconds of the Retry-After header, if it has a valid one."""
+    may_retry: bool = True
+    """Whether another attempt at once may have another result."""
 
 
 class Cancelled:
@@ -323,7 +327,7 @@ def meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
     if result is not AccessResult.SUCCESSFUL:
         return result, f"status {status}{', a challenge' if is_test else ''}"
     if answer.body is None:
-        return AccessResult.UNREACHABLE, "a body that is cut off or cannot be decoded"
+        return AccessResult.UNREACHABLE, BROKEN_BODY
     page = None
     if policy.not_robots is not None:
         page = other_page(answer.body, answer.headers.get("content-type"), mark)

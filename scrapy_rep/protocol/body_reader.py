@@ -28,9 +28,10 @@ _GZIP_MAGIC = 0x1F
 class BodyReader:
     """Collects the first bytes of a body: up to one more than the limit, which shows its excess."""
 
-    __slots__ = ("_data", "_inflating", "is_broken", "is_supported", "received")
+    __slots__ = ("_data", "_inflating", "_length", "is_broken", "is_supported", "received")
 
-    def __init__(self, content_encoding: bytes = b"") -> None:
+    def __init__(self, content_encoding: bytes = b"", content_length: bytes | None = None) -> None:
+        self._length = content_length
         coding = content_encoding.strip().lower()
         self._data = bytearray()
         self._inflating: Any = _new_inflating() if coding in _GZIP else None
@@ -44,6 +45,11 @@ class BodyReader:
     def is_full(self) -> bool:
         """Whether the body is longer than the limit."""
         return len(self._data) > SIZE_LIMIT
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all bytes have arrived that the Content-Length announces."""
+        return self._length == str(self.received).encode()
 
     @property
     def is_done(self) -> bool:

@@ -16,6 +16,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from scrapy import signals
+from scrapy.exceptions import StopDownload
 from scrapy.utils.reactor import is_reactor_installed
 from warcio.checker import Checker
 
@@ -64,9 +66,11 @@ def path(tmp_path: Path) -> Path:
 def archiving(crawl: Crawl, path: Path) -> Crawl:
     """Crawl with an archive."""
 
-    async def run(requests: Any, settings: dict[str, Any] | None = None) -> Outcome:
+    async def run(
+        requests: Any, settings: dict[str, Any] | None = None, **arguments: Any
+    ) -> Outcome:
         archive = {"REP_ARCHIVE": str(path.parent / "%(name)s.warc.gz")}
-        return await crawl(requests, {**archive, **(settings or {})})
+        return await crawl(requests, {**archive, **(settings or {})}, **arguments)
 
     return run
 
@@ -177,6 +181,33 @@ async def test_a_body_is_archived_as_it_was_received(
         assert copy is not None
         assert (archived.body, archived.sha256) == (file, copy.sha256)
         assert archived.sha256 == sha256(file).hexdigest()
+
+
+@pytest.mark.parametrize("fail", [False, True])
+@pytest.mark.parametrize(
+    ("signal", "file", "truncated"),
+    [(signals.headers_received, None, "unspecified"), (signals.bytes_received, RULES, None)],
+    ids=["after the headers", "after all bytes"],
+)
+async def test_a_download_that_a_spider_stops_is_archived(
+    web: Web,
+    archiving: Crawl,
+    path: Path,
+    signal: object,
+    file: bytes | None,
+    truncated: str | None,
+    fail: bool,
+) -> None:
+    def stop() -> None:
+        raise StopDownload(fail=fail)
+
+    site = web.site(text(PACKED, Content_Encoding="gzip"))
+    await archiving(site.urls("/page"), on={signal: stop})
+    check(path)
+    [response] = of_kind(path, "response")
+    assert response.headers.get("WARC-Truncated") == truncated
+    [archived] = archived_in(path)
+    assert archived.sha256 == (file and sha256(file).hexdigest())
 
 
 async def test_a_304_in_a_second_crawl(

@@ -25,12 +25,14 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import (
     ALLOWED,
     BOMB,
+    CHUNKED,
     DISALLOWED,
     GZIP,
     PATHS,
     RULES,
     RULES_HOLD,
     TOO_LARGE,
+    chunked,
     endless_redirects,
     fault,
     gzip_bomb,
@@ -388,17 +390,76 @@ async def test_a_handler_that_sends_no_signals(
 # Other components that change a download
 
 
-@pytest.mark.parametrize("fail", [False, True])
-async def test_a_stopped_download_is_no_empty_file(web: Web, crawl: Crawl, fail: bool) -> None:
-    """Some spiders stop each download after its headers."""
+def stop() -> None:
+    """A signal handler of a spider that reads the headers, or the first bytes, of each page."""
+    raise StopDownload(fail=False)
 
-    def stop() -> None:
-        raise StopDownload(fail=fail)
 
-    rules, missing = web.site(RULES), web.site(Page(RULES, 404))
-    urls = [*rules.urls(*PATHS), *missing.urls(*PATHS)]
-    await crawl(urls, on={signals.headers_received: stop})
-    assert [outcome_of(rules), outcome_of(missing)] == [DISALLOWED, ALLOWED]
+def stop_and_fail() -> None:
+    raise StopDownload
+
+
+class Watcher:
+    """A signal handler that is no function, and stops nothing."""
+
+    def __call__(self) -> None:
+        pass
+
+
+PACKED = gzip.compress(RULES)
+PART = Page(RULES + bytes(300_000))
+NO_GZIP = Page(b"no gzip", headers={"Content-Encoding": "gzip"})
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("stopping", [stop, stop_and_fail])
+@pytest.mark.parametrize(
+    ("robots", "after_headers", "after_bytes"),
+    [
+        pytest.param(text(RULES), DISALLOWED, RULES_HOLD, id="whole"),
+        pytest.param(raw(GZIP + length(PACKED) + PACKED), DISALLOWED, RULES_HOLD, id="gzip"),
+        pytest.param(text(b""), ALLOWED, ALLOWED, id="empty"),
+        pytest.param(raw(CHUNKED + chunked(RULES)), DISALLOWED, DISALLOWED, id="no length"),
+        pytest.param(PART, DISALLOWED, DISALLOWED, id="a part"),
+        pytest.param(Page(RULES, 404), ALLOWED, ALLOWED, id="404"),
+        pytest.param(redirect("/r"), DISALLOWED, RULES_HOLD, id="redirect"),
+    ],
+)
+async def test_a_spider_stops_each_download(
+    web: Web,
+    crawl: Crawl,
+    robots: Any,
+    after_headers: str,
+    after_bytes: str,
+    stopping: Any,
+) -> None:
+    """What has arrived is the file only if that is all of it (Content-Length)."""
+    stopped_after = {signals.headers_received: after_headers, signals.bytes_received: after_bytes}
+    for signal, expected in stopped_after.items():
+        site = web.site(robots, {"/r": text(RULES)})
+        watcher = Watcher()
+        on = {signals.headers_received: watcher, signals.bytes_received: watcher, signal: stopping}
+        outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 2}, on=on)
+        assert outcome_of(site) == expected
+        assert site.robots_fetches == 1, "the download would be stopped again"
+        if expected != DISALLOWED:
+            assert not outcome.warnings
+            continue
+        failure = outcome.failure_of(site)
+        assert failure.startswith("a signal handler of this crawl stopped the download (")
+        assert f"({__name__}.Watcher, {__name__}.{stopping.__name__})" in failure
+        (warning,) = outcome.warnings
+        assert f"is unreachable: {failure}. All requests to the site are disallowed" in warning
+        outcome.log.clear()
+
+
+async def test_what_no_other_component_stopped_is_not_blamed_on_one(web: Web, crawl: Crawl) -> None:
+    """The fetch ends this download itself, and a retry may help."""
+    site = web.site(NO_GZIP)
+    on = {signals.bytes_received: stop}
+    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1}, on=on)
+    assert outcome.failure_of(site) == "a body that is cut off or cannot be decoded"
+    assert site.paths == ["/robots.txt"] * 2
 
 
 class Blocker:
