@@ -18,7 +18,7 @@ from scrapy.utils.python import global_object_name
 
 from ..frontier.clock import Clock
 from ..origin import OriginFile
-from ..protocol.access import Answer
+from ..protocol.access import REDIRECT_STATUSES, Answer
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
@@ -218,7 +218,9 @@ def downloaded(request: Request, response: Response) -> None:
         if body != response.body:
             _set_body(response, body or b"")
     status = response.status
-    if reader.is_broken or not 200 <= status <= 499 or status in (206, 304, 407, 429):
+    sets_cookie = status in REDIRECT_STATUSES and b"Set-Cookie" in response.headers
+    is_cacheable = 200 <= status <= 499 and status not in (206, 304, 407, 429)
+    if reader.is_broken or sets_cookie or not is_cacheable:
         request.meta["dont_cache"] = True
 
 

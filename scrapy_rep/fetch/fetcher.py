@@ -46,6 +46,7 @@ from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
+from .cookies import HopCookies
 from .downloader import (
     DOWNLOAD,
     HANDLERS,
@@ -281,14 +282,15 @@ class Fetcher:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left, wait_left = self._settings.timeout, self._settings.max_crawl_delay
         record = self._record if file.path == ROBOTS_TXT else None
-        first, url, visited = None, file.file_url, set[str]()
+        first, url, cookies, visited = None, file.file_url, HopCookies(), set[tuple[str, bytes]]()
         file.redirects = ()
         while True:
-            visited.add(url)
+            cookie = cookies.header(url)
+            visited.add((url, cookie))
             if may_fetch is not None and not await may_fetch(url, page):
                 self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
-            request = self._request(file, page, url, record)
+            request = self._request(file, page, url, record, cookie)
             try:
                 response = await self._send(request, left, wait_left)
             # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
@@ -307,7 +309,10 @@ class Fetcher:
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
                 return Unreachable(f"redirect to {where} refused", status, url)
-            if target in visited or len(visited) > access.MAX_REDIRECTS:
+            set_cookies = response.response.headers.getlist("Set-Cookie")
+            cookies.update(url, set_cookies, self._clock.time())
+            is_loop = (target, cookies.header(target)) in visited
+            if is_loop or len(visited) > access.MAX_REDIRECTS:
                 if self._settings.on_too_many_redirects == "unreachable":
                     return Unreachable(access.TOO_MANY_REDIRECTS, status, url)
                 return self._unavailable(file, response.answer)._replace(status=None)
@@ -321,7 +326,9 @@ class Fetcher:
             file.redirects = (*file.redirects, url)
             url = target
 
-    def _request(self, file: OriginFile, page: Request, url: str, record: Record | None) -> Request:
+    def _request(
+        self, file: OriginFile, page: Request, url: str, record: Record | None, cookie: bytes
+    ) -> Request:
         # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
         headers = {"Accept-Encoding": "gzip"}
         meta = {**self._meta_from(page, url), **META}
@@ -329,6 +336,9 @@ class Fetcher:
         for name in ("Proxy-Authorization", "User-Agent"):
             if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
                 request.headers[name] = page.headers[name]
+        if cookie:
+            request.headers["Cookie"] = cookie
+            request.meta["dont_cache"] = True  # a cache has the response without the cookie
         copy, validators = file.copy, {}
         if copy is not None and url == copy.url:
             for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):

@@ -30,9 +30,11 @@ def log_outcome(
             },
             extra={"spider": spider},
         )
-    elif file.state is State.UNAVAILABLE and file.unavailable != file.reported_unavailable:
-        file.reported_unavailable = file.unavailable.value
-        _log_unavailable(file, spider)
+    elif file.state is State.UNAVAILABLE:
+        why = file.unavailable.value if file.status is not None else access.TOO_MANY_REDIRECTS
+        if why != file.reported_unavailable:
+            file.reported_unavailable = why
+            _log_unavailable(file, spider)
 
 
 def _effect_of_outage(file: Origin, event: Unreachable, settings: Settings, now: float) -> str:
@@ -62,7 +64,15 @@ def _effect_of_outage(file: Origin, event: Unreachable, settings: Settings, now:
 def _log_unavailable(file: Origin, spider: Spider | None) -> None:
     """Log that a site answers with something else than a robots.txt or a 404."""
     values = {"origin": file.key, "status": file.status, "url": file.url}
-    if file.unavailable is AccessResult.NOT_ROBOTS_TXT:
+    if file.status is None:
+        logger.warning(
+            "The robots.txt of %(origin)s redirects more than five times, or in a loop (last "
+            "%(url)s). All requests to the site are allowed (RFC 9309 §2.3.1.2). To change that, "
+            "set REP_ON_TOO_MANY_REDIRECTS = 'unreachable'.",
+            values,
+            extra={"spider": spider},
+        )
+    elif file.unavailable is AccessResult.NOT_ROBOTS_TXT:
         logger.warning(
             "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such as "
             "that of a login or an error (status %(status)s, %(url)s). All requests to the site "

@@ -8,10 +8,15 @@ from __future__ import annotations
 import gc
 import gzip
 import logging
+import ssl
 import zlib
+from asyncio import StreamReader, StreamWriter
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
@@ -42,7 +47,7 @@ from testing.faults import (
     raw,
 )
 from testing.measure import forget_peak, peak
-from testing.web import Page, Site, Web, redirect, text
+from testing.web import Misbehaviour, Page, Received, Site, Web, redirect, text
 
 from .conftest import Crawl, ScrapysHandler, in_turn
 
@@ -113,6 +118,126 @@ async def test_redirects_carry_no_cookies_and_no_credentials(web: Web, crawl: Cr
         assert {"authorization", "cookie", "x-token", "referer"}.isdisjoint(received.headers)
         assert "secret" not in str(received)
     assert not outcome.failures
+
+
+def moved(location: str, cookie: str) -> Page:
+    """A redirect that sets a cookie."""
+    return Page(b"", 307, {"Location": location, "Set-Cookie": cookie})
+
+
+def wall(*pages: tuple[str, Page]) -> Misbehaviour:
+    """Answer with the page of the first cookie that is missing, or with rules if none is."""
+
+    async def answer(received: Received, _: StreamReader, writer: StreamWriter) -> None:
+        sent = received.headers.get("cookie", "").split("; ")
+        page = next((page for cookie, page in pages if cookie not in sent), text(RULES))
+        writer.write(replace(page, headers={**page.headers, "Connection": "close"}).octets())
+        await writer.drain()
+
+    return answer
+
+
+def fetches(site: Site) -> list[tuple[str, str | None]]:
+    """The requests that a site received for its robots.txt, with their cookies."""
+    return [
+        (each.path, each.headers.get("cookie")) for each in site.received if each.path not in PATHS
+    ]
+
+
+ATTRIBUTES = "; Path=/x; Domain=127.0.0.2; Max-Age=60; HttpOnly"
+ITSELF = moved("/robots.txt", "a=1" + ATTRIBUTES)
+
+
+@pytest.mark.each_loop
+async def test_a_redirect_that_sets_a_cookie_is_no_loop(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    """The cookie is returned in this fetch only, also if Scrapy caches responses."""
+    second = moved("/robots.txt", "b=2")
+    consent = {"/consent": moved("/robots.txt", "a=1")}
+    sites = [
+        web.site(wall(("a=1", ITSELF))),
+        web.site(wall(("a=1", ITSELF), ("b=2", second))),
+        web.site(wall(("a=1", redirect("/consent"))), consent),
+    ]
+    urls = [url for site in sites for url in site.urls(*PATHS)]
+    await crawl(urls)
+    assert [fetches(site) for site in sites] == [
+        [("/robots.txt", None), ("/robots.txt", "a=1")],
+        [("/robots.txt", None), ("/robots.txt", "a=1"), ("/robots.txt", "a=1; b=2")],
+        [("/robots.txt", None), ("/consent", None), ("/robots.txt", "a=1")],
+    ]
+    assert not any("cookie" in each.headers for site in sites for each in site.received[-1:])
+    for _ in range(2):
+        cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+        outcome = await crawl(urls, cache)
+        assert outcome.reasons == {site.url("/private"): Reason.RULES for site in sites}
+        assert outcome.warnings == []
+        assert fetches(sites[0])[-2:] == [("/robots.txt", None), ("/robots.txt", "a=1")]
+
+
+async def test_a_cookie_is_returned_to_no_other_origin(web: Web, crawl: Crawl) -> None:
+    """Two origins send each other's fetch to and fro, and one sets a cookie for the other host."""
+    first, second = web.site(), web.site(host="127.0.0.2")
+    there, back = second.url("/there"), first.url("/back")
+    first.pages["/robots.txt"] = moved(there, "a=1; Domain=127.0.0.2")
+    second.pages["/there"] = moved(back, "b=2; Domain=127.0.0.1")
+    first.pages["/back"] = redirect(second.url("/rules"))
+    second.pages["/rules"] = text(RULES)
+    await crawl(first.urls(*PATHS))
+    assert outcome_of(first) == RULES_HOLD
+    assert fetches(first) == [("/robots.txt", None), ("/back", "a=1")]
+    assert fetches(second) == [("/there", None), ("/rules", "b=2")]
+
+
+# Scrapy 2.14 on the latest Twisted.
+@pytest.mark.filterwarnings("ignore:Passing method to twisted")
+async def test_a_cookie_of_https_is_not_sent_to_http(web: Web, crawl: Crawl) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    plain = web.site()
+    secret = web.site(moved(plain.url("/r"), "a=1"), tls=context)
+    plain.pages["/r"] = moved(secret.url("/rules"), "b=2; Secure")
+    secret.pages["/rules"] = text(RULES)
+    await crawl(secret.urls("/private"))
+    assert fetches(plain) == [("/r", None)]
+    assert fetches(secret) == [("/robots.txt", None), ("/rules", "a=1")]
+
+
+async def endless_cookies(received: Received, _: StreamReader, writer: StreamWriter) -> None:
+    """A robots.txt that answers each request with a new cookie, and a redirect to itself."""
+    cookie = "x" + received.headers.get("cookie", "a=")[2:]
+    headers = {"Connection": "close", "Location": "/robots.txt", "Set-Cookie": f"a={cookie}"}
+    writer.write(Page(b"", 302, headers).octets())
+    await writer.drain()
+
+
+LONG_COOKIES = (
+    b"HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close\r\nLocation: /robots.txt\r\n"
+    b"Set-Cookie: a=%b\r\nSet-Cookie: b=%b\r\n\r\n" % (b"1" * 5000, b"2" * 5000)
+)
+
+LOOPS: dict[str, tuple[Page | Misbehaviour, int]] = {
+    "without a cookie": (redirect("/robots.txt"), 1),
+    "the same cookie": (moved("/robots.txt", "a=1"), 2),
+    "cookies that are too long": (raw(LONG_COOKIES), 2),
+    "no cookie": (moved("/robots.txt", "a"), 1),
+    "an expired cookie": (moved("/robots.txt", "a=1; Max-Age=0"), 1),
+    "always a new cookie": (endless_cookies, 6),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("setting", ["unavailable", "unreachable"])
+async def test_rfc_a_loop_is_logged_once(web: Web, crawl: Crawl, loop: str, setting: str) -> None:
+    page, requests = LOOPS[loop]
+    site = web.site(page)
+    outcome = await crawl(site.urls(*PATHS), {"REP_ON_TOO_MANY_REDIRECTS": setting})
+    assert outcome_of(site) == (ALLOWED if setting == "unavailable" else DISALLOWED)
+    assert site.robots_fetches == requests
+    (warning,) = outcome.warnings
+    other = {"unavailable": "unreachable", "unreachable": "unavailable"}[setting]
+    assert f"set REP_ON_TOO_MANY_REDIRECTS = '{other}'" in warning
 
 
 # Statuses and content codings, by the settings
