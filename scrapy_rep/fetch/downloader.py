@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
@@ -271,12 +272,12 @@ HANDLERS = (
 
 def stopping_receivers(sender: object) -> str:
     """Return the names of the other signal handlers of a crawl that may stop a download."""
-    names = set()
-    for own, signal in HANDLERS[:2]:
-        for receiver in liveReceivers(getAllReceivers(sender, signal)):
-            if receiver is not own:
-                is_named = hasattr(receiver, "__qualname__")
-                names.add(global_object_name(receiver if is_named else type(receiver)))
+    names = {
+        _path(receiver)
+        for own, signal in HANDLERS[:2]
+        for receiver in liveReceivers(getAllReceivers(sender, signal))
+        if receiver is not own
+    }
     return _cut(", ".join(sorted(names)))
 
 
@@ -333,18 +334,34 @@ def in_words(error: BaseException) -> str:
         words = next(filter(None, found), None)
         if words is not None:
             return words
-    return _cut(f"{type(causes[-1]).__name__}: {_text(causes[-1]) or 'no reason given'}")
+    return with_name(causes[-1])
 
 
-def raised_by(error: BaseException) -> str:
-    """Return the import path of the class that raised an error, or else of the function."""
-    traceback, name = error.__traceback__, "A downloader middleware"
-    while traceback is not None:
-        frame, traceback = traceback.tb_frame, traceback.tb_next
-        name = f"{frame.f_globals.get('__name__')}.{frame.f_code.co_name}"
-        if (owner := frame.f_locals.get("self")) is not None:
-            name = global_object_name(type(owner))
-    return name
+def with_name(error: BaseException) -> str:
+    """Return the class of an error and its message, in printable characters."""
+    return _cut(f"{type(error).__name__}: {_text(error) or 'no reason given'}")
+
+
+def raised_by(error: BaseException) -> str | None:
+    """Return the import path of the downloader middleware that raised an error.
+
+    None if the download raised it. The traceback has the frames of Scrapy's middleware manager,
+    whose ``method`` is the one that it called last, and those of the downloader that it calls.
+    """
+    method = None
+    for frame, _ in walk_tb(error.__traceback__):
+        match frame.f_globals.get("__name__"):
+            case "scrapy.core.downloader.middleware":
+                method = frame.f_locals.get("method", method)
+            case "scrapy.core.downloader":
+                method = None
+    return None if method is None else _path(getattr(method, "__self__", method))
+
+
+def _path(component: object) -> str:
+    """Return the import path of a function or a class, or of the class of an object."""
+    is_named = hasattr(component, "__qualname__")
+    return global_object_name(component if is_named else type(component))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -59,6 +59,7 @@ from .downloader import (
     in_words,
     raised_by,
     stopping_receivers,
+    with_name,
 )
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import redirect_target, refusal
@@ -108,8 +109,8 @@ class Fetcher:
         self._settings = settings
         self._shared = shared
         self._record = record
-        self._ignoring: set[str] = set()
-        """The middlewares that ignored a request, as far as that was logged."""
+        self._failing: set[tuple[str, bool]] = set()
+        """The middlewares whose errors were logged, and whether these were IgnoreRequest."""
         most, connections = settings.concurrent_robotstxt_requests, settings.connections
         self.limit = FetchLimit(most, self._clock, self._engine, connections)
         self.in_progress: dict[str, Fetch] = {}
@@ -451,21 +452,28 @@ class Fetcher:
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
             return Cancelled()
-        if isinstance(error, IgnoreRequest):
-            self._count(file, "ignored_count")
-            middleware = raised_by(error)
-            if middleware not in self._ignoring:
-                self._ignoring.add(middleware)
-                logger.warning(
-                    "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
-                    "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass "
-                    "this middleware. The stat robotstxt/ignored_count counts such requests.",
-                    {"middleware": middleware, "error": in_words(error), "url": printable(url)},
-                    extra={"spider": self._crawler.spider},
-                )
-        else:
-            self._count(file, f"exception_count/{type(error)}")
-        return Unreachable(in_words(error), url=url)
+        is_ignored, middleware = isinstance(error, IgnoreRequest), raised_by(error)
+        stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
+        self._count(file, stat)
+        if is_ignored and middleware is None:
+            middleware = "A downloader middleware"
+        words = in_words(error) if middleware is None else with_name(error)
+        if middleware is not None and (middleware, is_ignored) not in self._failing:
+            self._failing.add((middleware, is_ignored))
+            logger.warning(
+                "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
+                "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "
+                "middleware. The stat %(stat)s counts such requests.",
+                {
+                    "middleware": middleware,
+                    "error": words,
+                    "url": url,
+                    "stat": f"{file.stats}/{stat}",
+                },
+                exc_info=None if is_ignored else error,
+                extra={"spider": self._crawler.spider},
+            )
+        return Unreachable(words, url=url)
 
 
 def longest_fetch(settings: Settings) -> float:

@@ -11,6 +11,7 @@ import logging
 import ssl
 import zlib
 from asyncio import StreamReader, StreamWriter
+from collections import UserDict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import trustme
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
-from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.exceptions import IgnoreRequest, StopDownload, _InvalidOutput
 from scrapy.http import Response
 
 from scrapy_rep import Reason
@@ -45,6 +46,7 @@ from testing.faults import (
     meaning_of,
     outcome_of,
     raw,
+    stall,
 )
 from testing.measure import forget_peak, peak
 from testing.web import Misbehaviour, Page, Received, Site, Web, redirect, text
@@ -606,6 +608,124 @@ async def test_a_robots_txt_that_is_ignored_is_unreachable(web: Web, crawl: Craw
     (warning,) = [each for each in outcome.warnings if "ignored_count" in each]
     assert warning.startswith(f"{Blocker.__module__}.Blocker raised IgnoreRequest: not there for ")
     assert outcome.failure_of(sites[0]) == "IgnoreRequest: not there"
+
+
+def plan_of(request: Request) -> None:
+    """Fail in a library, as a middleware does that expects each request to have a plan."""
+    if request.meta.get("is_robotstxt_request"):
+        UserDict[str, str]()["plan"]
+
+
+def time_out(self: object, request: Request) -> None:
+    if request.meta.get("is_robotstxt_request"):
+        raise TimeoutError("no browser")
+
+
+def fail_before(self: object, request: Request) -> None:
+    plan_of(request)
+
+
+async def fail_before_later(self: object, request: Request) -> None:
+    await Clock().sleep(0)
+    plan_of(request)
+
+
+def fail_after(self: object, request: Request, response: Response) -> Response:
+    plan_of(request)
+    return response
+
+
+def fail_again(self: object, request: Request, exception: Exception) -> None:
+    plan_of(request)
+
+
+def decorated(*_: object, request: Request) -> None:
+    """No frame of the traceback has the middleware."""
+    plan_of(request)
+
+
+def return_garbage(self: object, request: Request) -> Any:
+    return "garbage" if request.meta.get("is_robotstxt_request") else None
+
+
+def return_nothing(self: object, request: Request, response: Response) -> Any:
+    return None if request.meta.get("is_robotstxt_request") else response
+
+
+def pass_on(self: object, request: Request, exception: Exception) -> None:
+    raise exception
+
+
+NO_PLAN = (KeyError, "KeyError: 'plan'")
+GARBAGE = (_InvalidOutput, "_InvalidOutput: Middleware return_")
+
+FAILING: dict[str, tuple[Any, type[Exception], str]] = {
+    "process_request": (fail_before, *NO_PLAN),
+    "process_request later": (fail_before_later, *NO_PLAN),
+    "process_request decorated": (decorated, *NO_PLAN),
+    "process_request timing out": (time_out, TimeoutError, "TimeoutError: no browser"),
+    "process_request garbage": (return_garbage, *GARBAGE),
+    "process_response": (fail_after, *NO_PLAN),
+    "process_response garbage": (return_nothing, *GARBAGE),
+    "process_exception": (fail_again, *NO_PLAN),
+}
+SILENT = raw(b"")
+"""A site that closes each connection, so that there is an exception to process."""
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("name", FAILING)
+async def test_a_middleware_that_fails_is_named_with_one_traceback(
+    web: Web, crawl: Crawl, name: str
+) -> None:
+    robots = SILENT if name == "process_exception" else text(RULES)
+    sites = [web.site(robots), web.site(robots, host="127.0.0.2")]
+    method, error, words = FAILING[name]
+    planner = type("Planner", (), {name.partition(" ")[0]: method})
+    settings = {"DOWNLOADER_MIDDLEWARES": {planner: 600}, "REP_RETRY_TIMES": 1}
+    outcome = await crawl([url for site in sites for url in site.urls(*PATHS)], settings)
+    assert [outcome_of(site) for site in sites] == [DISALLOWED] * 2
+    (record,) = [each for each in outcome.log.records if "Planner raised" in each.getMessage()]
+    message = record.getMessage()
+    assert message.startswith(f"{__name__}.Planner raised {words}")
+    assert f"The stat robotstxt/exception_count/{error} counts such requests." in message
+    assert outcome.stats[f"robotstxt/exception_count/{error}"] == 4
+    assert record.exc_info
+    assert record.exc_info[0] is error
+    assert all(outcome.failure_of(site).startswith(words) for site in sites)
+    assert len(outcome.warnings) == 3, "one for each site"
+    assert not [each for each in outcome.log.records if each.levelno >= logging.ERROR]
+
+
+class Lost(ScrapysHandler):
+    """A download handler with a fault of its own."""
+
+    async def download_request(self, request: Request) -> Response:
+        plan_of(request)
+        return await super().download_request(request)
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, id="network"),
+        pytest.param({"DOWNLOAD_HANDLERS": {"http": Lost}}, id="download handler"),
+        pytest.param({"DOWNLOAD_HANDLERS": {"http": None}}, id="no download handler"),
+        pytest.param({"REP_TIMEOUT": 0.3}, id="time-out"),
+    ],
+)
+@pytest.mark.parametrize("passing", [pass_on, lambda self, request, exception: None])
+async def test_no_middleware_is_blamed_for_a_failure_of_the_download(
+    web: Web, crawl: Crawl, settings: dict[str, Any], passing: Any
+) -> None:
+    """Not even one that sees the exception, and raises it again."""
+    site = web.site(stall() if "REP_TIMEOUT" in settings else SILENT)
+    witness = type("Witness", (), {"process_exception": passing})
+    outcome = await crawl(site.urls("/a"), {"DOWNLOADER_MIDDLEWARES": {witness: 600}, **settings})
+    (warning,) = outcome.warnings
+    assert f"The robots.txt of {site.root} is unreachable: " in warning
+    assert not any(record.exc_info for record in outcome.log.records)
 
 
 # The proxy of the page

@@ -12,7 +12,7 @@ from twisted.internet import error
 from twisted.python.failure import Failure
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 
-from scrapy_rep.fetch.downloader import MAX_LENGTH, in_words, raised_by
+from scrapy_rep.fetch.downloader import MAX_LENGTH, in_words
 
 REFUSED = "the connection was refused"
 CLOSED = "the connection was closed before the response was complete"
@@ -55,23 +55,3 @@ def test_the_words_are_short_and_end() -> None:
     outer, inner = ValueError("x" * 1000), ValueError("y" * 1000)
     outer.__cause__, inner.__cause__ = inner, outer
     assert len(in_words(outer)) <= MAX_LENGTH
-
-
-def test_the_class_that_raised_an_error_is_named() -> None:
-    class Middleware:
-        def process_request(self) -> None:
-            raise IgnoreRequest
-
-    def call() -> None:
-        Middleware().process_request()
-
-    def fail() -> None:
-        raise IgnoreRequest
-
-    names = []
-    for raising in (call, fail):
-        with pytest.raises(IgnoreRequest) as raised:
-            raising()
-        names.append(raised_by(raised.value))
-    assert names == [f"{__name__}.{Middleware.__qualname__}", f"{__name__}.fail"]
-    assert raised_by(IgnoreRequest()) == "A downloader middleware"
