@@ -110,7 +110,8 @@ def open_policy_store(
     try:
         store = open_store(settings.store, jobdir=settings.jobdir, ttl=TTL)
     except StoreError as error:
+        why = str(error).rstrip(".")
         raise SettingError(
-            f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {error}"
+            f"REP_STORE is {without_passwords(settings.store)!r}, which cannot be used: {why}"
         ) from None
     return None if store is None else PolicyStore(store, settings, stats, clock)

@@ -45,8 +45,8 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     ``source`` is a value of REP_STORE. Without one, the store is a SQLite file in ``jobdir``.
     Returns None if both are None. ``ttl``: seconds after which an entry expires.
 
-    Raises StoreError for a URL that cannot be a store, and for a Redis server that does not answer.
-    A SQLite file that cannot be opened logs a warning: it is tried again later.
+    Raises StoreError if ``source`` cannot be used: each crawler would keep the pace of sites alone.
+    A file in ``jobdir``, which one crawler uses, logs a warning: it is tried again later.
     """
     if source is not None:
         store = _made(source, ttl)
@@ -60,7 +60,7 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     try:
         fallback.open()
     except StoreError as error:
-        if source is not None and not str(source).startswith("sqlite:"):
+        if source is not None:
             raise
         fallback.mark_failed(error)
     return fallback
@@ -118,12 +118,15 @@ def without_password(url: str) -> str:
 def _sqlite_path(url: str) -> Path:
     """Return the path of the file of a SQLite store. Raises StoreError if it cannot be one."""
     path = Path(url.removeprefix("sqlite:///"))
-    if not path.parent.is_dir():
-        raise StoreError(f"there is no folder {path.parent}")
-    if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link: use the path of the file itself")
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder")
+    try:
+        if not path.parent.is_dir():
+            raise StoreError(f"there is no folder {path.parent}")
+        if path.is_symlink():
+            raise StoreError(f"{path} is a symbolic link: use the path of the file itself")
+        if path.is_dir():
+            raise StoreError(f"{path} is a folder")
+    except OSError as error:  # such as a folder without permission
+        raise StoreError(str(error)) from error
     return path
 
 

@@ -118,7 +118,12 @@ class SQLiteStore(ThreadedStore):
         self._connection: sqlite3.Connection | None = None
 
     def open(self) -> None:
-        self._call(self._connect)
+        try:
+            self._call(self._connect)
+        except StoreError as error:
+            # The other process will release it. The next call tries again.
+            if str(error.__cause__) != "database is locked":
+                raise
 
     # Blocking methods
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import resource
 import signal
 import sqlite3
@@ -142,12 +143,18 @@ def test_several_processes_create_one_file_together(path: Path) -> None:
 # A file that cannot be used
 
 
-def test_a_file_that_stays_locked_is_an_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_is_locked_at_the_start_is_waited_for(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
+    opened = store(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
+        other.execute("BEGIN EXCLUSIVE")
+        opened.open()
         with pytest.raises(StoreError, match="locked"):
-            store(path).open()
+            await opened.get(ORIGIN)
+    assert await opened.put(ORIGIN, ENTRY)
+    await opened.close()
 
 
 def change(path: Path, *statements: str) -> None:
@@ -166,9 +173,8 @@ TABLE = "CREATE TABLE precious (something)"
     [(*VERSION_7, TABLE), ("PRAGMA application_id = 1", TABLE), (TABLE,), None, "damaged"],
     ids=["another version", "another application", "one without a name", "no database", "damaged"],
 )
-@pytest.mark.parametrize("in_jobdir", [True, False])
 async def test_a_file_that_is_no_usable_store_is_not_changed(
-    tmp_path: Path, made: Any, in_jobdir: bool, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, made: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "robotstxt.sqlite"
     if made is None:
@@ -180,8 +186,9 @@ async def test_a_file_that_is_no_usable_store_is_not_changed(
     else:
         change(path, *made)
     before = path.read_bytes()
-    source = None if in_jobdir else f"sqlite:///{path}"
-    fallback = open_store(source, jobdir=str(tmp_path), ttl=60)
+    with pytest.raises(StoreError, match=re.escape(str(path))):
+        open_store(f"sqlite:///{path}", jobdir=str(tmp_path), ttl=60)
+    fallback = open_store(None, jobdir=str(tmp_path), ttl=60)
     assert fallback is not None
     await fallback.put(ORIGIN, ENTRY)
     assert await fallback.get(ORIGIN) is None
@@ -290,7 +297,12 @@ def test_a_file_that_is_not_regular_is_refused(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("missing/robots.db", "no folder"), (".", "folder"), ("robotstxt.sqlite", "symbolic link")],
+    [
+        ("missing/robots.db", "no folder"),
+        (".", "folder"),
+        ("robotstxt.sqlite", "symbolic link"),
+        ("x" * 300, "too long"),
+    ],
 )
 def test_open_store_refuses_a_path_that_cannot_be_a_file(
     tmp_path: Path, name: str, message: str, caplog: pytest.LogCaptureFixture
