@@ -27,7 +27,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
-from ..settings import IS_ROBOTSTXT_REQUEST, Settings
+from ..settings import IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 from .clock import Clock, fire
 from .engine import Engine
 from .hosts import FIRST_BACKOFF, Host
@@ -207,7 +207,10 @@ class Queues(ABC):
         """Add a request. Raises ValueError if it cannot be stored."""
         if self.frontier.returned:
             request.dont_filter = self.frontier.returned.get(request, request.dont_filter)
-        self.push_to(self.frontier.policies.address(request), request)
+        address = self.frontier.policies.address(request)
+        if self.frontier.has_ended_requests:
+            self.frontier.note_replacement(request, address.host)
+        self.push_to(address, request)
 
     @abstractmethod
     def push_to(self, address: Address, request: Request) -> None:
@@ -437,6 +440,7 @@ class Frontier:
         ``dont_filter``, which is True on the way."""
         self.reservations: Reservations | None = None
         """The reservations of hosts, if several crawlers share their pace."""
+        self._has_noted_replacement = False
 
     # Queues.
 
@@ -456,7 +460,7 @@ class Frontier:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
         if self.is_closing:
             return None
-        if len(self.in_progress) + len(self.waiting.waiters) > len(self.engine.active):
+        if self.has_ended_requests:
             self.collect_ended()
         for each in self.queues:
             if each.unknown.size:
@@ -572,6 +576,37 @@ class Frontier:
             slot.active -= 1
             self.update_host(slot)
         self.update_host(host)
+
+    @property
+    def has_ended_requests(self) -> bool:
+        """Whether the downloader no longer has a request that is in progress."""
+        return len(self.in_progress) + len(self.waiting.waiters) > len(self.engine.active)
+
+    def note_replacement(self, request: Request, host: str) -> None:
+        """Log, once, a request that a middleware has returned in place of one to another host.
+
+        The replaced request has just ended, and was not sent. The new one has a copy of its meta,
+        or its host in the URL. So has a request after a redirect that came from a cache, but that
+        has ``redirect_urls``.
+        """
+        verdict = request.meta.get(ROBOTSTXT)
+        for old, entry in self.in_progress.items():
+            name = entry.host.name
+            if (
+                not (self._has_noted_replacement or self.engine.is_active(old))
+                and name not in ("", host)
+                and "download_slot" not in old.meta
+                and "redirect_urls" not in request.meta
+                and (old.meta.get(ROBOTSTXT, old) is verdict or name in request.url)
+            ):
+                self._has_noted_replacement = True
+                logger.info(
+                    "A middleware has replaced %(request)s with a request to %(host)s. If that is "
+                    "a gateway to other sites, their delays and their back-off do not apply: one "
+                    "site that asks for fewer requests makes all of them wait. To avoid this, see "
+                    "Gateways in the documentation of scrapy-rep.",
+                    {"request": old, "host": host},
+                )
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has. Forget idle hosts if there are many.

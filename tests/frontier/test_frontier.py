@@ -305,6 +305,26 @@ def test_a_request_that_the_downloader_no_longer_has_is_ended() -> None:
     assert crawl.pop_url() == f"{A}/2"
 
 
+def test_only_a_request_in_place_of_one_that_was_not_sent_is_noted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "scrapy_rep")
+    crawl = crawl_of(A, C, number=1)
+    replaced, _ = crawl.take(), crawl.take()
+    crawl.engine.active.discard(replaced)
+    crawl.push(f"{B}/?url={C}", f"{A}/?url={A}", f"{B}/", f"{B}/{A}", redirect_urls=[A])
+    crawl.push(f"{B}/?url={C}", f"{A}/?url={A}", f"{B}/")
+    replaced.meta["download_slot"] = "a.example"
+    crawl.push(f"{B}/?url={A}")
+    assert caplog.messages == []
+    del replaced.meta["download_slot"]
+    crawl.push(f"{B}/?url={A}&key=secret", f"{B}/?url={A}")
+    (message,) = caplog.messages
+    assert message.startswith(
+        f"A middleware has replaced <GET {A}/0> with a request to b.example. "
+    )
+
+
 # Requests that wait in the downloader
 
 
