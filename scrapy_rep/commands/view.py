@@ -25,7 +25,7 @@ from w3lib.url import safe_url_string
 from ..fetch.downloader import in_words
 from ..fetch.redirects import redirect_target
 from ..pages.directives import META, TDM_PLACE, header_lines
-from ..pages.html import document
+from ..pages.html import document, iter_elements, roots
 from ..pages.middleware import directives_of, statements_in
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
@@ -267,7 +267,7 @@ def read_content(response: Response, page: Page) -> None:
     root = selector.root
     if not hasattr(root, "iter"):  # an empty page
         return
-    page.title = _words(root.findtext(".//title")) or None
+    page.title = _words(root.xpath("string(//title)")) or None
     unread = (
         _words(element.get("value"))
         for element in root.xpath("//meta[@value][not(@content)]")
@@ -291,7 +291,7 @@ def read_content(response: Response, page: Page) -> None:
 def _links(root: Any) -> Iterator[tuple[str, str, str]]:
     """Yield kind, value and link types of each element with a URL, then the URLs in scripts."""
     scripts: list[str] = []
-    for element in root.iter("meta", *_URLS):
+    for element in iter_elements(root, "meta", *_URLS):
         attribute, kind = _URLS.get(element.tag, ("content", "refresh"))
         value = element.get(attribute)
         if value is None:
@@ -325,13 +325,14 @@ def _resolved(href: str, base: str) -> str | None:
 
 def _text(root: Any) -> str:
     """Return the text of a page, a line for each block. Removes elements from the tree."""
-    etree.strip_elements(root, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
     parts: list[str] = []
-    for event, element in etree.iterwalk(root, ("start", "end")):
-        text = (element.text if event == "start" else element.tail) or ""
-        if event == "start" and element.get("alt"):
-            text = f" {element.get('alt')} {text}"
-        parts += ("" if element.tag in _INLINE else "\n", text.replace("\n", " "))
+    for each in roots(root):
+        etree.strip_elements(each, etree.Comment, etree.PI, *_NO_TEXT, with_tail=False)
+        for event, element in etree.iterwalk(each, ("start", "end")):
+            text = (element.text if event == "start" else element.tail) or ""
+            if event == "start" and element.get("alt"):
+                text = f" {element.get('alt')} {text}"
+            parts += ("" if element.tag in _INLINE else "\n", text.replace("\n", " "))
     lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
     return "\n".join(filter(None, lines))[:MAX_TEXT]
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import Any
 from urllib.parse import urljoin
 
 from lxml.etree import HTMLParser  # type: ignore[import-untyped]
@@ -28,7 +29,8 @@ from w3lib.url import canonicalize_url, safe_url_string
 MAX_PAGE = 2 * 1024 * 1024
 """The bytes of a page in which elements are searched for. Googlebot reads no more of a page."""
 MAX_ELEMENTS = 10_000
-"""The meta and link elements of a page that are looked at, whatever their names are (ours)."""
+"""The meta and link elements of a page that are looked at, whatever their names are. Also the
+roots of a page behind its first (ours)."""
 MAX_VALUE = 4096
 """The characters of an attribute that are read. A link with a longer URL is skipped (ours)."""
 MAX_VALUES = 4 * MAX_VALUE
@@ -93,7 +95,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
     root = create_root_node(html.decode("utf-8", "replace"), HTMLParser)
     in_head = True
     left = MAX_VALUES
-    for element in islice(root.iter("meta", "link"), MAX_ELEMENTS):
+    for element in islice(iter_elements(root, "meta", "link"), MAX_ELEMENTS):
         is_meta = element.tag == "meta"
         key = element.get("name" if is_meta else "rel", "")[:MAX_VALUE].strip().lower()
         if key == _END_TYPE:
@@ -109,6 +111,20 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
             if left < 0:
                 return
             yield element.tag, key, value
+
+
+def roots(root: Any) -> Iterator[Any]:
+    """Yield the root of a page, and those that libxml2 makes of what is behind ``</html>``.
+
+    A browser adds it to the body (HTML §13.2.6, "after after body").
+    """
+    yield root
+    yield from islice(root.itersiblings("html"), MAX_ELEMENTS)
+
+
+def iter_elements(root: Any, *tags: str) -> Iterator[Any]:
+    """Return the elements of a page with some tags, in the order of the page."""
+    return (element for each in roots(root) for element in each.iter(*tags))
 
 
 def document(response: HtmlResponse) -> tuple[Selector, str, str]:
@@ -184,7 +200,7 @@ class Links:
         self._encodings = dict.fromkeys([encoding, "utf-8"])
         found: list[tuple[str, frozenset[str]]] = []
         known: dict[str | None, frozenset[str]] = {None: NO_VALUES}  # most links have the same rel
-        for link in selector.root.iter("a", "area"):
+        for link in iter_elements(selector.root, "a", "area"):
             href, rel = link.get("href"), link.get("rel")
             if href is None:
                 continue

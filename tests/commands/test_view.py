@@ -136,6 +136,18 @@ async def test_a_page(web: Web, cli: Cli) -> None:
         assert line in " ".join(out.split()) or line in out
 
 
+async def test_what_is_behind_the_end_tag_of_html(web: Web, cli: Cli) -> None:
+    body = "<html><body>a</body></html><meta name=robots content=none><a href=/private/a>b</a>"
+    site = web.site(ROBOTS, {"/": Page(body)})
+    record = await viewed(cli, site.url("/"), code=0)
+    page = record["page"]
+    assert (page["indexable"], page["nofollow"], page["text"]) == (False, True, "a\nb")
+    assert [(link["url"], link["allowed"]) for link in page["links"]] == [
+        (site.url("/private/a"), False)
+    ]
+    assert "none  in the page" in shown(record)
+
+
 async def test_another_crawler_does_not_see_the_directives(web: Web, cli: Cli) -> None:
     site, _ = site_with_page(web)
     record = await viewed(cli, site.url("/page"), "Googlebot", code=1)
@@ -286,9 +298,14 @@ def content_of(response: Response) -> Any:
         (HtmlResponse(URL, body=b"<meta http-equiv=x content=5;/x>"), "links", []),
         (HtmlResponse(URL, body=b"<meta name=robots value>"), "unread", []),
         (HtmlResponse(URL, body=b"<meta name=robots value=a>" * 60), "unread", ["a"] * 50),
+        (HtmlResponse(URL, body=b"<p>a</html>b<p>c</html><i>d"), "text", "a\nb\nc\nd"),
+        (HtmlResponse(URL, body=b"<p>a</html><title>b</title>"), "title", "b"),
+        (HtmlResponse(URL, body=b"<title>a</title></html><title>b</title>"), "title", "a"),
+        (HtmlResponse(URL, body=b"<a href=/x></html><!-- a --><img src=/y>" + REFRESH % b"5;/z"),
+         "links", ["/x", "/y", "/z"]),
         (TextResponse(URL, body=b"x" * 100_000), "text", "x" * 20_000),
     ],
-)
+)  # fmt: skip
 def test_odd_pages(response: Response, field: str, value: object) -> None:
     found = getattr(content_of(response), field)
     if field == "links":

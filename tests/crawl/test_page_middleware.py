@@ -328,6 +328,11 @@ REL = {
 }
 
 
+class ByCss(Reader):
+    def follow(self, response: HtmlResponse) -> Iterator[Request]:
+        yield from response.follow_all(css="a", callback=self.parse)
+
+
 class ByHand(Reader):
     def follow(self, response: HtmlResponse) -> Iterator[Request]:
         if "followed" not in response.meta:
@@ -356,6 +361,28 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl)
         for url, response in outcome.responses.items()
     }
     assert noted == {path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]}
+
+
+# What is behind </html>
+
+SCRAPED = '<html><body><a href="/shown">shown</a></body></html>'
+BEHIND = ["", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>", SCRAPED]
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("between", BEHIND)
+async def test_html_behind_the_end_tag_counts(web: Web, crawl: Crawl, between: str) -> None:
+    """A browser adds it to the body. CSS and XPath find it as well."""
+    pages = {
+        "/noindex": html(f"{SCRAPED}{between}{NOINDEX_META}"),
+        "/nofollow": html(f'{SCRAPED}{between}<meta name="robots" content="nofollow">'),
+        "/link": html(f'{SCRAPED}{between}<a rel="nofollow" href="/hidden">hidden</a>'),
+    }
+    site = web.site(None, pages)
+    outcome = await crawl(site.urls(*pages), DROP, spider=ByCss)
+    assert site.page_paths == sorted([*pages, "/shown"])
+    assert "/noindex" not in reader(outcome).items
+    assert {"/nofollow", "/link"} <= {*reader(outcome).items}
 
 
 # Robots-Tag and licenses

@@ -261,6 +261,13 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     [
         ("<!doctype html><html><head><title>A page</title>|</head><body></body></html>", NOINDEX),
         ("<head></head><body><p>text|", NOINDEX),  # also in the body
+        ("<html><body></body></html>|", NOINDEX),  # a browser adds it to the body
+        ("</body></html>text<!-- a -->|", NOINDEX),
+        ("<html></html><div></div></html><p>|", NOINDEX),
+        ("<html><body></body></html><!doctype html><html><head>|</head></html>", NOINDEX),
+        ("<frameset></frameset></html>|", NOINDEX),
+        ("<html></html><!-- | -->", {}),
+        ("<html></html><template>|</template>", {}),
         ("<noscript>|</noscript>", NOINDEX),  # scripts do not run
         ("<svg>|</svg>", NOINDEX),
         ("<?xml version='1.0'?>|", NOINDEX),
@@ -465,7 +472,7 @@ def test_the_order_of_statements_does_not_matter(some: list[str], others: list[s
     "html",
     [
         NOINDEX_META, "<meta name=robots x='", "<", '<a b="', "<!--", "</", "<script>",
-        "<template>", "<meta name=robots content='&#9", "\0", "<<b", "<meta a=b>",
+        "<template>", "<meta name=robots content='&#9", "\0", "<<b", "<meta a=b>", "</html>x",
     ],
 )  # fmt: skip
 def test_the_first_element_of_a_hostile_page_is_read(html: str) -> None:

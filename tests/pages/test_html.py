@@ -83,6 +83,8 @@ def test_a_page_is_read_up_to_its_limits() -> None:
         assert len(list(elements(b" " * before + META, NAMES, "license"))) == count
     html = b"<meta name=x>" * (MAX_ELEMENTS - 1) + META * 2
     assert len(list(elements(html, NAMES, "license"))) == 1
+    for count, found in ((MAX_ELEMENTS, 1), (2 * MAX_ELEMENTS, 0)):
+        assert len(list(elements(b"</html>x" * count + META, NAMES, "license"))) == found
 
 
 # The rel values of links
@@ -124,6 +126,10 @@ def links(html: str, encoding: str = "utf-8") -> Links:
         ("<a href='/?b=é&a=%41' rel=ugc>", "http://site.example/?b=%C3%A9&a=%41", {"ugc"}),
         ("<a href='/?b=é&a=%41' rel=ugc>", "http://site.example/?a=A&b=%C3%A9", {"ugc"}),
         ("<a href='' rel=ugc>", URL, {"ugc"}),
+        ("</html><a href=/a rel=ugc>", "http://site.example/a", {"ugc"}),
+        ("<p></html>text<!-- a --><a href=/a rel=ugc>", "http://site.example/a", {"ugc"}),
+        ("<a href=/a rel=ugc></html><a href=/a>", "http://site.example/a", set()),
+        ("<a href=/a></html><a href=/a rel=ugc>", "http://site.example/a", set()),
         ("<base href=http://[><a href=a rel=ugc>", "http://site.example/folder/a", {"ugc"}),
         ("", "http://site.example/a", set()),
     ],
