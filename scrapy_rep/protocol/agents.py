@@ -27,17 +27,41 @@ _IDENTIFIER = re.compile(r"[A-Za-z_-]+")
 _IS_HEADER = re.compile(r"[\s/(]")
 # A token of HTTP (RFC 9110 §5.6.2) without "#" and "*", which end the token of a line.
 _TOKEN = re.compile(r"[A-Za-z0-9!$%&'+.^_`|~-]+")
-_PRODUCT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
+_PRODUCT = re.compile(r"(?!\d+[._])[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
+_WITH_VERSION = re.compile(r"(?:^|;)\s*([^\s/;]+)/v?\d[^\s/;]*\s*(?=;|$)", re.IGNORECASE)
 _CUT = re.compile(r"[*#]|:(?=[^/])")
 _CONTACT = re.compile(r"\+|https?:|[^\s@]+@[^\s@]+\.", re.IGNORECASE)
 
-# Products of browsers, which many crawlers also send. "like" is in the list for Internet
-# Explorer 11: its header ends with "like Gecko" outside of any comment.
-_BROWSER_PRODUCTS = frozenset(
+# Browsers and systems, which many crawlers also send. "like" is in the list for Internet Explorer
+# 11: its header ends with "like Gecko" outside of any comment.
+_BROWSERS_AND_SYSTEMS = frozenset(
     """
     mozilla applewebkit chrome safari gecko firefox version mobile edg opr
     chromium crios edga edge edgios fxios msie trident konqueror like compatible
+    arkweb browserng chromeframe goanna huaweibrowser iceweasel iemobile khtml miuibrowser
+    nintendobrowser nokiabrowser oculusbrowser opera opios palemoon presto qqbrowser qtwebengine
+    samsungbrowser seamonkey ucbrowser vivaldi webappmanager webbrowser webkit wosbrowser yabrowser
+
+    aarch64 amd64 android arm64 build crkey cros dalvik darwin debian fedora googletv hbbtv hpwos
+    i586 i686 ios ipad iphone ipod kaios linux macintosh maemo meego openharmony playstation
+    series40 series60 smart-tv smarthub smarttv symbian symbianos tizen ubuntu web0s webos win32
+    win64 windows wow64 x11 x64 x86_64
     """.split()  # noqa: SIM905
+)
+
+# Words of browsers that may be the name of a crawler where a header begins with them.
+_BROWSER_WORDS = frozenset(
+    """
+    brave browser ddg devicetype duckduckgo epiphany focus gsa kindle large lg mac maxthon nf opt os
+    pre puffin screen silk touchpad tv vr waterfox whale x yowser
+    """.split()  # noqa: SIM905
+)
+
+# Crawlers for phones send the first product of a phone.
+_DEVICE = re.compile(
+    r"(?:blackberry|docomo|j-phone|kddi-|lg-|mot-|nokia|samsung-|sec-|softbank|sonyericsson|vodafone)"
+    r".*\(compatible\s*;",
+    re.IGNORECASE,
 )
 
 
@@ -154,20 +178,24 @@ def _parse_one(value: str | bytes) -> ProductTokens:
 def _parse_header(header: str) -> ProductTokens:
     """Return the token of a User-Agent header: of its first product that is not a browser's.
 
-    If there is none, that of a crawler that introduces itself in a comment.
+    If there is none, or if a phone introduces a crawler, that of the crawler in a comment.
     """
     products, comments = _split_header(header)
+    names = [name for comment in comments if (name := _name_in_comment(comment))]
+    if names and _DEVICE.match(header):
+        products = []
     for number, word in enumerate(products):
         cut = _CUT.split(word, maxsplit=1)[0]
-        if name := _name(cut):
+        name = _name(cut)
+        if name and not (number and name.lower() in _BROWSER_WORDS):
             warning = AgentWarning.CUT if name == cut != word else None
             is_first_word = number == 0 and word == name and len(products) > 1
             if is_first_word and header[len(word) :].lstrip()[:1] != "(":
                 warning = AgentWarning.FIRST_WORD
             return ProductTokens((name.lower(),), warning)
-    for comment in comments:
-        if name := _name_in_comment(comment):
-            return ProductTokens((name.lower(),))
+    names += filter(None, map(_name, _WITH_VERSION.findall("".join(comments[:1]))))
+    if names:
+        return ProductTokens((names[0].lower(),))
     return ProductTokens((), AgentWarning.NO_TOKEN)
 
 
@@ -191,10 +219,10 @@ def _split_header(header: str) -> tuple[list[str], list[str]]:
 
 
 def _name(product: str) -> str | None:
-    """Return the name of a product without its version; None for a browser's product."""
+    """Return the name of a product without its version; None for a browser or a system."""
     name = re.split(r"[\s/;,]", product, maxsplit=1)[0]
-    is_browser = name.lower() in _BROWSER_PRODUCTS
-    return name if _PRODUCT.fullmatch(name) and not is_browser else None
+    is_crawler = name.lower() not in _BROWSERS_AND_SYSTEMS
+    return name if _PRODUCT.fullmatch(name) and is_crawler else None
 
 
 def _name_in_comment(comment: str) -> str | None:

@@ -99,6 +99,7 @@ PATHS = ("/not-for-alpha", "/not-for-beta")
 
 FOR_ALPHA, FOR_BETA = ["/not-for-beta"], ["/not-for-alpha"]
 HEADER = "Mozilla/5.0 (compatible; beta/1.0; +https://b.example)"
+IN_PLATFORM = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; beta/1.0) AppleWebKit/537.36 Safari/537.36"
 BY_DEFAULT = {"DEFAULT_REQUEST_HEADERS": {"user-agent": "beta/2"}, "USER_AGENT": "alpha/2"}
 
 
@@ -110,6 +111,7 @@ BY_DEFAULT = {"DEFAULT_REQUEST_HEADERS": {"user-agent": "beta/2"}, "USER_AGENT":
         pytest.param({"ROBOTSTXT_USER_AGENT": ["g", "beta", "alpha"]}, None, FOR_BETA, id="list"),
         pytest.param({"ROBOTSTXT_USER_AGENT": "gamma,beta"}, None, FOR_BETA, id="a command line's"),
         pytest.param({"ROBOTSTXT_USER_AGENT": HEADER}, None, FOR_BETA, id="header"),
+        pytest.param({"USER_AGENT": IN_PLATFORM}, None, FOR_BETA, id="comment on the platform"),
         pytest.param({"ROBOTSTXT_USER_AGENT": "alpha"}, "beta/1", FOR_ALPHA, id="wins"),
         pytest.param({}, "beta/1", FOR_BETA, id="the request's own"),
         pytest.param({"USER_AGENT": "alpha/2 (+x)"}, None, FOR_ALPHA, id="USER_AGENT"),
