@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from .protocol.lines import file_of
 from .protocol.paths import other_paths
 from .protocol.robotstxt import RobotsTxt
 
@@ -28,15 +27,13 @@ class RepRobotParser(RobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003
-        r"""Parse the body of a response. If a browser made a page of it, the text is read.
-
-        No body raises an exception.
+        r"""Parse the body of a response. No body raises an exception.
 
         >>> parser = RepRobotParser.from_crawler(None, b"User-agent: *\nDisallow: /private")
         >>> parser.allowed("https://example.com/private", "mybot")
         False
         """
-        return cls(RobotsTxt.parse(file_of(robotstxt_body)))
+        return cls(RobotsTxt.parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether a crawler may fetch a URL, and all paths that a handler may send for it.

@@ -149,19 +149,22 @@ def other_page(
 ) -> AccessResult | None:
     r"""Return what a successful response means whose body is not a robots.txt, else None.
 
-    No robots.txt is a body that begins as HTML or XML and has no rules, or that the server calls
-    HTML and that has no known field. The last two arguments are headers of the response.
+    Not a robots.txt is a body that begins as HTML or XML and has no rules, one that the server
+    calls HTML and that has no known field, and a page that a browser made whose text has neither a
+    known field nor a comment at its start. The last two arguments are headers of the response.
 
     >>> str(other_page(b"<!doctype html><title>Log in</title>"))
     'not-robots-txt'
     """
     is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
-    is_robots_txt = True
+    is_page, is_robots_txt = file_of(body) is not body, True
     if begins_as_markup(body):
         is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
-    elif is_html and body.strip():
-        fields = {record.field for record in records(read(body), strict=False)}
-        is_robots_txt = not fields.isdisjoint(KNOWN_FIELDS)
+    elif is_page or (is_html and body.strip()):
+        text = read(body)
+        fields = {record.field for record in records(text, strict=False)}
+        is_comment = is_page and text.lstrip().startswith(b"#")
+        is_robots_txt = is_comment or not fields.isdisjoint(KNOWN_FIELDS)
     if is_robots_txt:
         return None
     is_test = is_challenge(cf_mitigated, body)
@@ -282,15 +285,13 @@ def event_of(
     ``parse`` parses a body, with the URL it came from as ``url``. ``now`` is when the response has
     arrived, in seconds since 1970.
     """
-    if answer.body is not None:
-        answer = answer._replace(body=file_of(answer.body))
     url, status, body, headers, copy, from_cache = answer
     result, failure = meaning(answer, policy)
     if result is AccessResult.SUCCESSFUL:
         own = lifetime(headers, now, shared=policy.shared)
-        content, expires = parse(body, url=url), policy.expires_at(headers, now)
+        file, expires = file_of(body or b""), policy.expires_at(headers, now)
         made_from = CopyInfo(url, lifetime=own)
-        return Rules(content, status, made_from, expires, body or b"", from_cache)
+        return Rules(parse(file, url=url), status, made_from, expires, file, from_cache)
     if result is AccessResult.NOT_MODIFIED:
         # RFC 9111 §3.2: a 304 updates the stored headers, and the others stay.
         known = None if copy is None else copy.lifetime

@@ -4,8 +4,8 @@ Lines stay bytes, because a robots.txt may not be UTF-8, as it should. Bytes abo
 percent-encoded later, whatever their encoding is.
 
 A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
-HTML, there is no ``<pre>``. Read as a robots.txt, such a page would lose its first line, and with
-it the first group. `file_of` recovers the file.
+HTML, there is no ``<pre>``. Read line by line, such a page would lose its first line, and with it
+the first group. So its text is read. `file_of` returns it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,14 @@ def read(body: bytes) -> bytes:
 
 
 def decoded(body: bytes) -> bytes:
-    """Return the part of a body that is read, without byte order mark, and UTF-16 as UTF-8."""
+    """Return the part of a body that is read, without byte order mark, and UTF-16 as UTF-8.
+
+    Of a page that a browser made, it is the text.
+    """
+    return _decoded(file_of(body))
+
+
+def _decoded(body: bytes) -> bytes:
     text = _within_limit(body) if len(body) > SIZE_LIMIT else body
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
         # Without a NUL byte the mark is a mistake, and decoding would lose every line.
@@ -113,7 +120,7 @@ def _without_nuls(text: bytes) -> bytes:
 # the one before it cannot match, so the time is linear.
 _BROWSER_PAGE = re.compile(
     rb"""
-    (?: \xef\xbb\xbf )? \s*
+    \s*
     (?: < (?: !doctype | html | /? head | meta | link ) \b [^<>]* > \s*
       | <title [^<>]* > [^<>]* </title> \s* )*
     <body [^<>]* > (?: \s* <pre [^<>]* > | (?<= <html><head></head><body> ) )
@@ -128,10 +135,17 @@ _BROWSER_PAGE = re.compile(
 def file_of(body: bytes) -> bytes:
     """Return a robots.txt as its site has it: of a page that a browser made, the text it shows.
 
-    The same object is returned if it is no such page.
+    The same object is returned if it is no such page, or if its text is one.
     """
-    page = _BROWSER_PAGE.match(body)
-    if page is None or page.end() < len(body):
-        return body
+    text = _shown_text(body)
+    return body if text is None or _shown_text(text) is not None else text
+
+
+def _shown_text(body: bytes) -> bytes | None:
+    """Return the text of a page that a browser made; None for another body."""
+    html = _decoded(body)
+    page = _BROWSER_PAGE.match(html)
+    if page is None or page.end() < len(html):
+        return None
     text = unescape(page[1].decode("utf-8", "surrogateescape"))
     return text.encode("utf-8", "surrogateescape")

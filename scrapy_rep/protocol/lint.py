@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
-from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, read, require_bytes, utf_8_mark
+from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import one_star, rank
 from .parser import (
@@ -166,13 +166,14 @@ class Source:
     def __init__(self, body: bytes) -> None:
         self.text = read(body)
         """The lines as `lines.read` returns them: each begins with a LF."""
-        self.mark = body[:2] if body[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(body)
+        file = file_of(body)
+        self.mark = file[:2] if file[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(file)
         """The byte order mark, whole or partial."""
         octets = decoded(body)
         self.pieces = _LINE_END.split(octets)
         """Each line in UTF-8, with its indentation, and its end, in turn."""
         self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + octets == body
-        """Whether the file is within the size limit, and not in UTF-16."""
+        """Whether the file is within the size limit, and neither in UTF-16 nor in a page."""
 
     @property
     def written(self) -> list[bytes]:
@@ -251,7 +252,10 @@ def lint(
         findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
     else:
         source = Source(body)
-        findings = [*_findings_of_lines(source, body, crawlers), *_findings_of_groups(source)]
+        findings = [
+            *_findings_of_lines(source, file_of(body), crawlers),
+            *_findings_of_groups(source),
+        ]
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 

@@ -49,8 +49,9 @@ _MAX_USER_AGENTS = 64
 class RobotsTxt:
     r"""A parsed robots.txt (RFC 9309).
 
-    `body` is the body of the response, of which the first 500 KiB are read. No content raises an
-    error: unreadable lines are ignored. `url` is the URL of the robots.txt, against which relative
+    `body` is the body of the response, of which the first 500 KiB are read. If a browser made an
+    HTML page of the file, its text is read. No content raises an error: unreadable lines are
+    ignored. `url` is the URL of the robots.txt, against which relative
     sitemaps are resolved. `strict` turns off the tolerance for common mistakes, such as
     ``Dissallow``. Raises TypeError if the body is not bytes, or if the URL is not a str.
 

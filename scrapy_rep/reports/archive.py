@@ -39,6 +39,7 @@ from warcio.warcwriter import WARCWriter
 
 from .. import __version__
 from ..logs import get_logger
+from ..protocol.access import other_page
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
@@ -339,7 +340,7 @@ def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt 
 
 
 def _file(stream: Any, http: Any, headers: Any) -> bytes | None:
-    """Return the decoded body, as the crawl read it."""
+    """Return the decoded body, as the crawl read it; another page than a robots.txt as it is."""
     codings = [value for name, value in http.headers if name.lower() == "content-encoding"]
     coding = ",".join(codings).strip().lower()
     if http.get_header("Transfer-Encoding", "").strip().lower() == "chunked":
@@ -352,7 +353,7 @@ def _file(stream: Any, http: Any, headers: Any) -> bytes | None:
     is_cut_off = headers.get_header("WARC-Truncated") is not None
     if body is None or (is_cut_off and len(body) <= SIZE_LIMIT):
         return None
-    return file_of(body)
+    return file_of(body) if other_page(body) is None else body
 
 
 def _beginning(stream: Any, limit: int) -> bytes:

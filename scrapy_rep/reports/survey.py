@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from msgspec import Struct, json, structs
 
 from ..protocol.access import AccessResult, other_page
-from ..protocol.lines import read
+from ..protocol.lines import file_of, read
 from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
@@ -121,7 +121,7 @@ def row_of(
     page = None if body is None else other_page(body)
     if page is not None:
         body, result = None, page.value
-    state, facts = str(result), {} if body is None else _facts(body)
+    state, facts = str(result), {} if body is None else _facts(file_of(body))
     is_blank = body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n")
     if is_blank and result == AccessResult.SUCCESSFUL:
         state = EMPTY

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep import Reason, RobotsTxtDisallowed
+from scrapy_rep import Reason, RobotsTxt, RobotsTxtDisallowed, lint
+from scrapy_rep.commands.sources import of_file
+from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.lint import fix
+from scrapy_rep.reports.survey import row_of
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, outcome_of
 from testing.web import Page, Site, Web, redirect, text
 
@@ -24,6 +28,7 @@ ANSWERS = {
     "a page": (HTML, Reason.NOT_ROBOTS_TXT),
     "a login": (redirect("/login"), Reason.NOT_ROBOTS_TXT),
     "HTML without a field": (Page("Hello"), Reason.NOT_ROBOTS_TXT),
+    "a blank page": (text("<html><head></head><body></body></html>"), Reason.NOT_ROBOTS_TXT),
     "401": (Page(RULES, 401), Reason.REFUSED),
     "403": (Page(RULES, 403), Reason.REFUSED),
     "Cloudflare": (CLOUDFLARE, Reason.CHALLENGE),
@@ -54,7 +59,7 @@ async def test_each_is_a_reason_of_its_own_and_everything_is_allowed(
         assert (name, levels) == (name, [logging.INFO if is_refusal else logging.WARNING])
     assert {name: outcome.stats.get(f"robotstxt/unavailable{name}") for name in
             ("", "/not-robots-txt", "/refused", "/challenge")} == {
-        "": 7, "/not-robots-txt": 3, "/refused": 2, "/challenge": 2,
+        "": 8, "/not-robots-txt": 4, "/refused": 2, "/challenge": 2,
     }  # fmt: skip
 
 
@@ -75,7 +80,7 @@ async def test_a_page_is_unreachable_if_the_setting_says_so(web: Web, crawl: Cra
     assert anubis.verdict.detail == "status 200, a challenge, not a robots.txt"
     warnings = [message for message in outcome.warnings if "is unreachable" in message]
     settings = "set REP_NOT_ROBOTS = 'unavailable' or REP_ON_UNREACHABLE = 'allow'."
-    assert [each.endswith(settings) for each in warnings] == [True] * 4
+    assert [each.endswith(settings) for each in warnings] == [True] * 5
 
 
 @pytest.mark.parametrize("setting", ["unavailable", "unreachable"])
@@ -97,4 +102,63 @@ async def test_the_setting_holds_for_an_entry_of_an_earlier_crawl(
             verdict = outcome.responses[site.url(PATHS[1])].meta["robotstxt"]
             assert (name, verdict.reason) == (name, ANSWERS[name][1]), "the store keeps it"
     else:
-        assert again == {"a page", "HTML without a field", "Anubis"}
+        assert again == {"a page", "HTML without a field", "a blank page", "Anubis"}
+
+
+# The same bytes have one reading: in a crawl, in the library and for the tools
+
+HEAD, END = "<html><head></head><body>", "</body></html>"
+ESCAPED = RULES.decode().replace("&", "&amp;").replace("<", "&lt;")
+BODIES: dict[str, bytes | str] = {
+    "rules": RULES,
+    "no rules": b"User-agent: *\nDisallow:\n",
+    "nothing": b"",
+    "a text": b"Hello\n",
+    "rules of a browser": f"{HEAD}<pre>{ESCAPED}</pre>{END}",
+    "rules of a browser, cut": f"{HEAD}<pre>{ESCAPED}",
+    "rules of a browser with a mark": f"{HEAD}<pre>\ufeff{ESCAPED}</pre>{END}",
+    "rules of a browser in UTF-16": f"{HEAD}<pre>{ESCAPED}</pre>{END}".encode("utf-16"),
+    "rules of a browser, without pre": f"{HEAD}{ESCAPED}{END}",
+    "rules of a browser, longer than the limit":
+        f"{HEAD}<pre>{ESCAPED}Disallow: /{'*' * SIZE_LIMIT}x\n</pre>{END}",
+    "rules in HTML": f"<html><p>\n{ESCAPED}</p></html>",
+    "a comment of a browser": f"{HEAD}<pre># nothing\n</pre>{END}",
+    "a sitemap of a browser": f"{HEAD}<pre>Sitemap: https://a.example/map.xml\n</pre>{END}",
+    "a page of a page": f"{HEAD}<pre>&lt;body&gt;&lt;pre&gt;{ESCAPED}</pre>{END}",
+    "a blank page": HEAD + END,
+    "a blank page, indented": "<!doctype html>\n<html>\n<head></head>\n<body>\n</body>\n</html>\n",
+    "a blank page of a text": f"{HEAD}<pre>&nbsp;\n</pre>{END}",
+    "an error of a browser": f"{HEAD}<pre>Cannot GET /robots.txt</pre>{END}",
+    "an error without pre": f"{HEAD}Not found{END}",
+    "the source of a page": f"{HEAD}<pre>&lt;!doctype html&gt;&lt;p&gt;a</pre>{END}",
+    "a page": "<!doctype html><title>Log in</title>",
+}  # fmt: skip
+
+
+async def test_every_part_reads_a_body_in_the_same_way(web: Web, crawl: Crawl) -> None:
+    bodies = {name: body.encode() if isinstance(body, str) else body
+              for name, body in BODIES.items()}  # fmt: skip
+    sites = {name: web.site(text(body)) for name, body in bodies.items()}
+    outcome = await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
+    strict = await crawl([site.url(PATHS[1]) for site in sites.values()],
+                         {"REP_NOT_ROBOTS": "unreachable", "REP_RETRY_TIMES": 0})  # fmt: skip
+    for name, body in bodies.items():
+        is_page = any(word in name for word in ("a blank", "an error", "a page", "the source"))
+        has_rules = name.startswith("rules")
+        robots, policy = RobotsTxt.from_response(200, body), of_file(name, body)
+        for path in PATHS:
+            url = sites[name].url(path)
+            response, failure = outcome.responses.get(url), outcome.failures.get(url)
+            verdict = response.meta["robotstxt"] if response else failure.verdict  # type: ignore[union-attr]
+            assert (name, verdict[:4]) == (name, robots.verdict(url, "testbot")[:4])
+            assert (name, verdict[:4]) == (name, policy.verdict(url, ("testbot",))[:4])
+            assert (name, verdict.reason is Reason.NOT_ROBOTS_TXT) == (name, is_page)
+            assert (name, bool(verdict.rule)) == (name, has_rules and not verdict.allowed)
+        assert (name, sites[name].url(PATHS[1]) in strict.responses) == (name, not is_page)
+        state = "not-robots-txt" if is_page else "rules"
+        assert (name, policy.access.state) == (name, state)
+        assert (name, row_of(name, body).result) == (name, "empty" if body == b"" else state)
+        codes = [str(finding.code) for finding in lint(body)]
+        assert (name, codes == ["R109"]) == (name, is_page)
+        assert (name, RobotsTxt(body).allowed(PATHS[0], "testbot")) == (name, not has_rules)
+        assert fix(body) == body

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.lines import SIZE_LIMIT, file_of, line_number, read
 
 
@@ -84,6 +85,9 @@ PAGES = {
 @pytest.mark.parametrize("name", PAGES)
 def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
     assert file_of(PAGES[name]) == TEXT
+    assert read(PAGES[name]) == read(TEXT)
+    assert RobotsTxt(PAGES[name]) == RobotsTxt(TEXT)
+    assert file_of(PAGES[name].decode("utf-8-sig").encode("utf-16")) == TEXT
     # A size limit may have cut it.
     assert file_of(PAGES[name][: PAGES[name].index(b"# ")]) == TEXT[: TEXT.index(b"# ")]
     assert file_of(PAGES[name].rstrip()[:-3]) == TEXT
@@ -104,6 +108,7 @@ def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
         b"<html><body><pre>a<b>c</b></pre></body></html>",
         b"<html><head><script>a</script></head><body><pre>a</pre></body></html>",
         b"<html><body><p>a</p><pre>a</pre></body></html>",
+        b"<body><pre>&lt;body&gt;&lt;pre&gt;a",  # its text is such a page
         b"<html>" * 10_000,
         b"<html><head>" + b"<meta a>" * 50_000,
         b"<html><head>" + b" " * 500_000,
@@ -111,6 +116,14 @@ def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
 )
 def test_another_page(body: bytes) -> None:
     assert file_of(body) is body
+
+
+def test_the_line_of_a_page_that_the_limit_cuts_is_dropped() -> None:
+    page = b"<body><pre>" + LINES + b"disallow: /" + b"*" * SIZE_LIMIT
+    for body in (page, page[: SIZE_LIMIT + 1]):
+        text = file_of(body)
+        assert LINES.startswith(text)
+        assert text.endswith(b"\n")
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r")))

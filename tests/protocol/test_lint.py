@@ -208,6 +208,17 @@ def test_marks_that_are_not_corrected(body: bytes) -> None:
     assert not any(finding.is_fixable for finding in lint(body))
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_the_text_of_a_page_that_a_browser_made_is_not_corrected(mark: str) -> None:
+    text = f"{mark}User-agent: *\nDissallow: /a?b&c\n"
+    page = f"<html><head></head><body><pre>{text.replace('&', '&amp;')}</pre></body></html>"
+    findings = lint(page.encode())
+    without = [found._replace(correction=None, is_fixable=False) for found in lint(text.encode())]
+    assert [str(found.code) for found in findings] == ["R101"] * len(mark) + ["R203"]
+    assert findings == without
+    assert fix(page.encode(), unsafe=True) == page.encode()
+
+
 def test_a_correction_is_a_part_of_the_line() -> None:
     (finding,) = lint(b"User-agent: *\n  Dissallow: /a")
     assert finding.correction == Correction(3, 12, "Disallow")
