@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field, toml
 
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
+from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, ExitCode, tool
 from .texts import table
@@ -81,6 +82,11 @@ class Agent(NamedTuple):
     warning: str | None = None
     """What the user should know about it."""
 
+    @property
+    def is_policy_token(self) -> bool:
+        """Whether it is a token for a use, which no crawler has: ``*`` never applies to it."""
+        return self.tokens[:1] != () and self.tokens[0].startswith(POLICY_PREFIX)
+
     def verdict(self, policy: Policy | RobotsTxt, url: str) -> Verdict:
         """Return what a robots.txt says of a URL to this crawler.
 
@@ -88,19 +94,28 @@ class Agent(NamedTuple):
         ValueError for a URL that has no robots.txt.
         """
         verdict = policy.verdict(url, self.tokens)
+        robots: Any = getattr(policy, "robots", policy)
+        if self.is_policy_token and robots is not None:
+            stated: Mapping[str, Verdict] = robots.usage_policies(url)
+            silent = Verdict(True, Reason.NO_RULES, detail=f"nothing is stated for {self.name}")
+            return stated.get(self.tokens[0], silent)
         if self.ignores_wildcard and verdict.agent == WILDCARD_AGENT:
             return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores the group for *")
         return verdict
 
     def group(self, robots: RobotsTxt) -> str | None:
         """Return the token of the group that applies; None if there is none."""
+        if self.is_policy_token:
+            return next((token for token in self.tokens if token in robots.agents), None)
         return self.verdict(robots, _ANY_PATH).agent
 
     def tokens_in(self, robots: RobotsTxt) -> tuple[str, ...] | None:
         """Return the tokens for which a file states more than rules; None if nothing applies."""
         group = self.group(robots)
+        if self.is_policy_token or (group is None and self.ignores_wildcard):
+            return None
         if group in (None, WILDCARD_AGENT):
-            return None if group is None and self.ignores_wildcard else ()
+            return ()
         return (group,)
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
+from ..protocol.usage import POLICY_PREFIX
 from .context import Context, exit_code, tool
 from .show import OTHERS, Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
@@ -109,7 +110,9 @@ def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
     nothing = Group(tokens=[])
     found: dict[tuple[int, int], tuple[list[str], Group, Group]] = {}
     for name in dict.fromkeys([WILDCARD_AGENT, *sides[0], *sides[1]]):
-        one, two = (side.get(name) or side.get(WILDCARD_AGENT) or nothing for side in sides)
+        # A policy token never falls back to "*".
+        others = name if name.startswith(POLICY_PREFIX) else WILDCARD_AGENT
+        one, two = (side.get(name) or side.get(others) or nothing for side in sides)
         found.setdefault((id(one), id(two)), ([], one, two))[0].append(name)
     return found.values()
 

@@ -124,18 +124,18 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     if policy is None or policy.robots is None or verdict is None:
         return record
     robots, group = policy.robots, agent.group(policy.robots)
+    record.licenses = robots.licenses(agent.tokens)
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
+    line = None if verdict.rule is None or group is None else verdict.rule.line
+    if line is not None:
+        record.context = _context(policy.text, line)
     tokens = agent.tokens_in(robots)
     if tokens is None:
         return record
     record.pace = describe(robots, tokens)
     record.usage = _usage_of(robots, target.url, tokens)
-    record.licenses = robots.licenses(tokens)
     if group is not None:
-        line = None if verdict.rule is None else verdict.rule.line
-        if line is not None:
-            record.context = _context(policy.text, line)
         matches = robots.matches(record.url, tokens)
         others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
         record.other_rules = others[:MAX_OTHER_RULES]

@@ -19,14 +19,13 @@ from ..protocol.records import (
     CONTENT_SIGNAL,
     CONTENT_USAGE,
     CRAWL_DELAY,
-    LICENSE,
     REQUEST_RATE,
     VISIT_TIME,
     Records,
     RecordValues,
     pace_text,
 )
-from ..protocol.usage import POLICY_TOKENS
+from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
 from .context import Context, ExitCode, tool
@@ -101,7 +100,8 @@ def record_of(policy: Policy) -> Show:
     params = [f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params]
     record.statements = _stated(
         {} if record.groups else _usage(records.file, records.file),
-        {"Sitemap": robots.sitemaps, "Host": [robots.host or ""], "Clean-param": params},
+        {"License": robots.licenses(WILDCARD_AGENT), "Sitemap": robots.sitemaps},
+        {"Host": [robots.host or ""], "Clean-param": params},
         {"Noindex": robots.records("noindex")},
     )
     return record
@@ -115,7 +115,8 @@ def _merged(text: bytes, records: Records) -> list[Group]:
     for token, spans in groups(text, strict=False).items():
         values = records.of(token)
         pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
-        statements = _stated({"Pace": [pace]}, _usage(values, records.file))
+        is_policy = token.startswith(POLICY_PREFIX.encode())  # which has nothing but rules
+        statements = {} if is_policy else _stated({"Pace": [pace]}, _usage(values, records.file))
         key = tuple(spans), repr(statements)
         group = found.get(key)
         if group is None:
@@ -143,7 +144,6 @@ def _usage(values: RecordValues, above: RecordValues) -> dict[str, Iterable[str]
         "Content-Usage": _statements_of(values, CONTENT_USAGE),
         "Content-Signal": _statements_of(values, CONTENT_SIGNAL)
         or _statements_of(above, CONTENT_SIGNAL),
-        "License": values.get(LICENSE) or above.get(LICENSE),
     }
 
 

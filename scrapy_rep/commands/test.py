@@ -19,6 +19,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from ..protocol.printable import printable
+from ..protocol.verdict import Verdict
 from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
@@ -71,7 +72,7 @@ def test_tool(context: Context, name: str, robots: str) -> int:
         record = Test(
             line=line,
             expectation=f"{kind} {agent.name} {target.given}",
-            holds=None if verdict is None else verdict.allowed == (kind == "allow"),
+            holds=_holds(kind, agent, verdict),
             check=explain(target, agent, policy, verdict),
         )
         counts[record.holds] += 1
@@ -82,6 +83,15 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     if not context.as_json:
         context.print([_summary(counts)])
     return exit_code(+counts)
+
+
+def _holds(kind: str, agent: Agent, verdict: Verdict | None) -> bool | None:
+    """Return whether an expectation holds; None if it is not known."""
+    if verdict is None:
+        return None
+    # A use that no rule grants is not granted.
+    is_silent = agent.is_policy_token and verdict.allowed and verdict.rule is None
+    return not is_silent and verdict.allowed == (kind == "allow")
 
 
 def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:

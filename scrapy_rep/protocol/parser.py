@@ -25,7 +25,7 @@ from .verdict import Rule
 USER_AGENT = b"user-agent"
 RULE_FIELDS = (b"allow", b"disallow")
 GROUP_FIELDS = frozenset(
-    b"crawl-delay request-rate visit-time content-signal content-usage license".split()
+    b"crawl-delay request-rate visit-time content-signal content-usage".split()
 )
 """The other records that are for the crawlers that the user-agent lines above them name. They end a
 run of user-agent lines, but only for themselves: a Crawl-delay below each of two user-agent lines

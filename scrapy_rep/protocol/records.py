@@ -206,8 +206,8 @@ USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
 _FIELDS = frozenset(row.field for row in RECORD_TYPES)
 KNOWN_FIELDS = frozenset([USER_AGENT, *RULE_FIELDS, *_FIELDS])
 """The fields of all records that the package reads."""
-HELD_ABOVE = frozenset([CONTENT_SIGNAL.field, LICENSE.field])
-"""Above any user-agent line, these hold for all crawlers whose group has no such record."""
+HELD_ABOVE = frozenset([CONTENT_SIGNAL.field])
+"""Above any user-agent line, this holds for all crawlers whose group has no such record."""
 
 # Every line that may be a known record begins so, in any spelling.
 _ANY = re.compile(
@@ -264,10 +264,10 @@ class Records:
         """The URLs of the sitemaps, each once, resolved if the URL of the robots.txt is known."""
         return self._resolved(self.file.get(SITEMAP))
 
-    def licenses(self, token: bytes) -> tuple[str, ...]:
-        """Return the URLs of the licenses of a token's groups, else those above all groups."""
-        found = self._resolved(self.of(token).get(LICENSE))
-        return found or self._resolved(self.file.get(LICENSE))
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """The URLs of the licenses, as those of the sitemaps."""
+        return self._resolved(self.file.get(LICENSE))
 
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""

@@ -385,13 +385,13 @@ class RobotsTxt:
             return {}
         return stated.of(path)
 
-    def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:
+    def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:  # noqa: ARG002
         """Return the URLs of the licenses for a crawler, each once (RSL 1.0).
 
-        They are those of the crawler's group, or, if it has none, those above all groups. A
-        relative one is resolved as in `sitemaps`. Nothing fetches them.
+        A license is for every crawler, wherever it stands in the file. A relative one is resolved
+        as in `sitemaps`. Nothing fetches them.
         """
-        return self._extensions.licenses(self._token(user_agent))
+        return self._extensions.licenses
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):

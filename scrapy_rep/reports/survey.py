@@ -23,7 +23,7 @@ from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
 from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
-from ..protocol.usage import POLICY_TOKENS, parse_signal_rule, parse_usage_rule
+from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS, parse_signal_rule, parse_usage_rule
 from ..protocol.verdict import Rule
 from .records import EMPTY, REDIRECT_LOOP, utc
 
@@ -147,6 +147,8 @@ def _facts(body: bytes) -> dict[str, Any]:
                 found[agent] = tuple(map(max, found.get(agent, summary), summary))
     extents: dict[str, list[str]] = {"everything": [], "something": [], "nothing": []}
     for agent, summary in found.items():
+        if agent.startswith(POLICY_PREFIX):  # a use, and not a crawler
+            continue
         extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
     fields = [
         (name.decode(), value)
@@ -159,7 +161,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         "pattern that ends in $": any(pattern.endswith("$") for pattern in patterns),
     }
     delays = (parse_delay(value) for name, value in fields if name == "crawl-delay")
-    tokens = [token for token in POLICY_TOKENS if token in found]
+    tokens = [token for token in POLICY_TOKENS if any(found.get(token, ()))]
     of_policies = [f"{token}: {_extent(*found[token])} disallowed" for token in tokens]
     return {
         "size": len(body),

@@ -169,6 +169,26 @@ def test_no_difference(old: str, new: str) -> None:
     assert compare(start + new, start + old)["same"]
 
 
+TRAINING = "User-agent: __usage_ai-training\n"
+
+
+@pytest.mark.parametrize(
+    ("everyone", "rules"),
+    [("Disallow: /", "Disallow: /"), ("Disallow: /a", "Disallow: /a"), ("Allow: /", "Allow: /")],
+)
+def test_a_policy_token_never_falls_back_to_everyone(everyone: str, rules: str) -> None:
+    start = f"Content-Signal: search=yes\nUser-agent: *\n{everyone}\nCrawl-delay: 5\n"
+    for old, new, place in (
+        (start, start + TRAINING + rules, "added"),
+        (start + TRAINING + rules, start, "removed"),
+    ):
+        (row,) = compare(old, new)["differences"]
+        assert row["names"] == ["__usage_ai-training"]
+        assert [text.rpartition(", ")[2] for text in row[place]] == [rules]
+    # A group without rules states nothing.
+    assert compare(start, f"{start}{TRAINING}Disallow:\nCrawl-delay: 9")["same"]
+
+
 @pytest.mark.parametrize(
     ("line", "part"),
     [

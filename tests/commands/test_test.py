@@ -108,3 +108,42 @@ async def test_sites(web: Web, cli: Cli) -> None:
     assert done.code == 3
     assert "robots.txt is unreachable: status 503" in done.out
     assert "3 expectations: 0 hold, 3 not known." in done.out
+
+
+TRAINING = """\
+User-agent: *
+Disallow: /private
+
+User-agent: __usage_ai-training
+Disallow: /art
+Allow: /art/free
+"""
+
+
+@pytest.mark.parametrize(
+    ("expectation", "holds", "why"),
+    [
+        ("disallow __usage_ai-training /art/1", True, ""),
+        ("allow __usage_ai-training /art/free/1", True, ""),
+        ("allow __usage_ai-training /art/1", False, "line 5, Disallow: /art, for __usage_ai-tr"),
+        # The group of everyone has no part in it, and what is not stated is not granted.
+        ("disallow __usage_ai-training /private", False, "nothing is stated for __usage_ai-tr"),
+        ("allow __usage_ai-training /news", False, "nothing is stated for __usage_ai-training"),
+        ("allow __usage_other /news", False, "nothing is stated for __usage_other"),
+        ("disallow * /private", True, ""),
+        ("allow * /art/1", True, ""),
+    ],
+)
+def test_a_policy_token_is_judged_by_its_own_group(
+    run: Run, expectation: str, holds: bool, why: str
+) -> None:
+    write(robots_txt=TRAINING, expected_txt=expectation)
+    done = run("test", "expected.txt", "--robots", "robots.txt")
+    assert (done.code, done.err) == (0 if holds else 1, "")
+    assert why in done.out
+    (record,) = run("test", "expected.txt", "--robots", "robots.txt", "--json").records
+    assert record["holds"] is holds
+    # Not even in a file without rules.
+    write(robots_txt="# nothing\n")
+    done = run("test", "expected.txt", "--robots", "robots.txt")
+    assert done.code == (0 if expectation == "allow * /art/1" else 1)

@@ -225,19 +225,17 @@ License: https://other.example/more.xml
 """
 
 
-@pytest.mark.parametrize(
-    ("agent", "licenses"),
-    [
-        ("a", ("https://other.example/a.xml", "https://other.example/more.xml")),
-        ("b", ("https://example.com/all.xml", "https://example.com/relative.xml")),
-        ("c", ("https://example.com/all.xml", "https://example.com/relative.xml")),
-    ],
-)
-def test_rsl_the_licenses_of_a_group_replace_those_above_all_groups(
-    agent: str, licenses: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize("agent", ["a", "b", "c", "*", "", ["b", "a"]])
+def test_rsl_a_license_is_for_every_crawler(agent: str | list[str]) -> None:
     robots = RobotsTxt.parse(LICENSES, url="https://example.com/robots.txt")
-    assert robots.licenses(agent) == licenses
+    names = ("example.com/all", "example.com/relative", "other.example/a", "other.example/more")
+    assert robots.licenses(agent) == tuple(f"https://{name}.xml" for name in names)
+
+
+def test_rsl_a_license_ends_no_run_of_user_agents() -> None:
+    lines = "User-agent: a\nLicense: https://h/l.xml\nUser-agent: b\nCrawl-delay: 9"
+    robots = RobotsTxt.parse(lines.encode())
+    assert (robots.crawl_delay("a"), robots.crawl_delay("b")) == (9, 9)
 
 
 HOUR = 3600

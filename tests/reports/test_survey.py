@@ -60,7 +60,7 @@ def test_the_columns_of_a_file() -> None:
             "allow", "content-signal", "content-usage", "crawl-delay", "disallow",
             "pattern that ends in $", "pattern with *", "sitemap",
         ],
-        something=["*", "__usage_ai-training"],
+        something=["*"],
         findings=row.findings,
         preferences=[
             "Content-Signal: search=yes",
@@ -71,6 +71,20 @@ def test_the_columns_of_a_file() -> None:
     )  # fmt: skip
     assert "R203 misspelled-field" in row.findings
     assert json.decode(encode(row), type=Row) == row
+
+
+@pytest.mark.parametrize(
+    ("rules", "stated"),
+    [
+        ("Disallow: /", ["__usage_ai-training: everything disallowed"]),
+        ("Allow: /", ["__usage_ai-training: nothing disallowed"]),
+        ("Disallow:", []),
+    ],
+)
+def test_a_policy_token_is_a_preference_and_not_a_crawler(rules: str, stated: list[str]) -> None:
+    row = of(f"User-agent: *\nDisallow: /\n\nUser-agent: __usage_ai-training\n{rules}\n".encode())
+    assert (row.everything, row.something, row.nothing) == (["*"], [], [])
+    assert row.preferences == stated
 
 
 @pytest.mark.parametrize(
