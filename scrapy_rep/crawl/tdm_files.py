@@ -64,7 +64,7 @@ class TdmFiles:
                     await policies.fetcher.ended(key + TDM_FILE)
                     origin = policies.files.get(key)
                 if origin is None or origin.tdm is None:
-                    return False
+                    return not policies.frontier.is_closing
             elif policies.now() >= origin.tdm.expires_at:
                 self._fetch(key, request)
         if origin is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
+from errno import EMFILE, ENFILE
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -362,6 +363,14 @@ def _path(component: object) -> str:
     """Return the import path of a function or a class, or of the class of an object."""
     is_named = hasattr(component, "__qualname__")
     return global_object_name(component if is_named else type(component))
+
+
+def is_out_of_files(error: BaseException) -> bool:
+    """Return whether an error is one of this process or machine: it has too many open files."""
+    numbers = {
+        getattr(each, name, None) for each in _causes(error) for name in ("errno", "osError")
+    }
+    return not numbers.isdisjoint((EMFILE, ENFILE))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

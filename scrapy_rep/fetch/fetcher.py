@@ -57,6 +57,7 @@ from .downloader import (
     Record,
     downloaded,
     in_words,
+    is_out_of_files,
     raised_by,
     stopping_receivers,
     with_name,
@@ -73,6 +74,9 @@ PRIORITY = 1000
 
 RECENT = 0.25
 """Seconds for which a fetch is a recent one. Most files arrive within this time."""
+
+FILES_PAUSE = 1.0
+"""Seconds until a fetch begins again that could not open a connection for want of a file."""
 
 REFRESH_WAIT = 2.0
 """Seconds that a crawl which is otherwise over waits for robots.txt files that no request waits
@@ -120,6 +124,7 @@ class Fetcher:
         self.awaited: list[tuple[str, Request]] = []
         """The origins for whose files a request or its response waits outside of the queues, such
         as that of its final URL."""
+        self._has_warned_of_files = False
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
@@ -263,6 +268,8 @@ class Fetcher:
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {**values, "attempt": attempt + 1},
             )
+        if isinstance(event, Cancelled) and not file.is_cancelled:  # no file is free
+            await self._clock.sleep(FILES_PAUSE)
         if isinstance(event, (Rules, NotModified, Unavailable)):
             event = event._replace(expires_at=event.expires_at - self._clock.step())
         return event
@@ -455,6 +462,15 @@ class Fetcher:
         is_ignored, middleware = isinstance(error, IgnoreRequest), raised_by(error)
         stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
         self._count(file, stat)
+        if is_out_of_files(error):
+            if not self._has_warned_of_files:
+                self._has_warned_of_files = True
+                logger.warning(
+                    "This process has too many open files, so robots.txt files are fetched later. "
+                    "Raise its limit (ulimit -n), or lower REP_CONCURRENT_ROBOTSTXT_REQUESTS.",
+                    extra={"spider": self._crawler.spider},
+                )
+            return Cancelled()
         if is_ignored and middleware is None:
             middleware = "A downloader middleware"
         words = in_words(error) if middleware is None else with_name(error)

@@ -11,6 +11,7 @@ known of the origin (:class:`~scrapy_rep.crawl.policy_cache.PolicyCache`) and of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import CancelledError
 from collections import OrderedDict
 from collections.abc import Iterator
 from enum import Enum
@@ -381,8 +382,8 @@ async def until_queued_below(crawler: Crawler, n: int) -> None:
             await scrapy_rep.until_queued_below(self.crawler, 1000)
             yield Request(url)
 
-    While the spider closes, it returns after half a second. If the crawl does not use the queue of
-    scrapy-rep, this waits until the downloader has room. Raises ValueError if ``n`` is less than 1.
+    If the crawl does not use the queue of scrapy-rep, this waits until the downloader has room.
+    Raises asyncio.CancelledError while the spider closes, which ends ``start()``. Raises ValueError if ``n`` is less than 1.
     """
     if n < 1:
         raise ValueError(f"n is {n}: it must be 1 or more")
@@ -486,18 +487,17 @@ class Frontier:
     async def until_queued_below(self, n: int) -> None:
         """Return when the scheduler's queues have fewer than ``n`` requests.
 
-        While the spider closes, return at the next look: who reads must neither wait without end,
-        nor read without a pause.
+        Raises CancelledError if the spider closes first.
         """
         while self.queue_size >= n or self.is_closing:
+            if self.is_closing:
+                raise CancelledError
             reader = Deferred[None]()
             self._readers[reader] = n
             try:
                 await maybe_deferred_to_future(reader)
             finally:
                 del self._readers[reader]
-            if self.is_closing:
-                return
 
     def _call_readers(self) -> None:
         """Call what waits until fewer requests are queued."""

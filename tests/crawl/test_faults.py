@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import socket
 import ssl
@@ -12,17 +13,20 @@ from typing import Any
 import pytest
 import trustme
 from scrapy import Request
+from scrapy.http import Response
 from scrapy.settings import default_settings
+from twisted.internet.error import ConnectError
 
 from scrapy_rep import Reason
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Origin
+from testing.counters import left_over
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
 from testing.web import Page, Web, redirect, text
 
-from .conftest import HAS_VERBATIM_URL, Closer, Crawl, Outcome
+from .conftest import HAS_VERBATIM_URL, PRIVATE, Closer, Crawl, Outcome, ScrapysHandler
 
 UNREACHABLE = [name for name in NAMES if meaning_of(name) == DISALLOWED]
 OTHERS = [name for name in NAMES if meaning_of(name) != DISALLOWED]
@@ -222,3 +226,27 @@ async def test_a_fetch_is_cancelled_once(
     await crawl([*site.urls("/b"), *other.urls("/c")], settings, spider=Closer, awaited=[other])
     assert len(cancelled) == 1
     assert site.paths.count("/robots.txt") == 1
+
+
+class NoFileHandler(ScrapysHandler):
+    """Cannot open a connection for the first two robots.txt files."""
+
+    async def download_request(self, request: Request) -> Response:
+        if request.url.endswith("/robots.txt") and len(self.seen) < 2:
+            self.seen.append(request)
+            raise ConnectError(errno.EMFILE) if len(self.seen) == 1 else OSError(errno.EMFILE, "")
+        return await super().download_request(request)
+
+
+@pytest.mark.each_loop
+async def test_a_process_without_files_is_not_a_failure_of_a_site(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    site = web.site(PRIVATE)
+    settings = {"DOWNLOAD_HANDLERS": {"http": NoFileHandler}, "JOBDIR": str(tmp_path)}
+    outcome = await crawl(site.urls("/a", "/private"), settings)
+    assert site.paths == ["/robots.txt", "/a"]
+    (warning,) = outcome.warnings
+    assert "too many open files" in warning
+    assert "robotstxt/unreachable" not in outcome.stats
+    assert left_over(outcome.crawler) == []
