@@ -483,7 +483,7 @@ class Fetcher:
                 {
                     "middleware": middleware,
                     "error": words,
-                    "url": url,
+                    "url": printable(url),
                     "stat": f"{file.stats}/{stat}",
                 },
                 exc_info=None if is_ignored else error,

@@ -383,7 +383,8 @@ async def until_queued_below(crawler: Crawler, n: int) -> None:
             yield Request(url)
 
     If the crawl does not use the queue of scrapy-rep, this waits until the downloader has room.
-    Raises asyncio.CancelledError while the spider closes, which ends ``start()``. Raises ValueError if ``n`` is less than 1.
+    Raises asyncio.CancelledError while the spider closes, which ends ``start()``, and ValueError if
+    ``n`` is less than 1.
     """
     if n < 1:
         raise ValueError(f"n is {n}: it must be 1 or more")
@@ -589,11 +590,13 @@ class Frontier:
         or its host in the URL. So has a request after a redirect that came from a cache, but that
         has ``redirect_urls``.
         """
+        if self._has_noted_replacement:
+            return
         verdict = request.meta.get(ROBOTSTXT)
         for old, entry in self.in_progress.items():
             name = entry.host.name
             if (
-                not (self._has_noted_replacement or self.engine.is_active(old))
+                not self.engine.is_active(old)
                 and name not in ("", host)
                 and "download_slot" not in old.meta
                 and "redirect_urls" not in request.meta
@@ -607,6 +610,7 @@ class Frontier:
                     "Gateways in the documentation of scrapy-rep.",
                     {"request": old, "host": host},
                 )
+                return
 
     def collect_ended(self) -> None:
         """End the requests that the downloader no longer has. Forget idle hosts if there are many.

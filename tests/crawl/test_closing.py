@@ -195,7 +195,7 @@ async def test_a_stop_loses_no_file(
     crawled = await begin(crawler, requests=urls, files=files, calls=calls)
     await until(lambda: len(site.page_paths) == 3 and files.received)
     if first.status == 429:
-        await until(lambda: crawler.stats.get_value("robotstxt/backoff_count"))  # type: ignore[union-attr]
+        await until(lambda: crawler.stats.get_value("robotstxt/backoff_count"))
     crawler.spider.stop()  # type: ignore[union-attr]
     await maybe_deferred_to_future(crawled)
     assert len(set(files.page_paths)) == 6
