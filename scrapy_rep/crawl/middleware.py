@@ -415,10 +415,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         if abandoned:
             logger.warning(
                 "%(count)d requests of media pipelines or other callers of engine.download_async "
-                "could not start within %(seconds)g s after the crawl was stopped (REP_MAX_WAIT). "
+                "could not start within %(seconds)s s after the crawl was stopped (REP_MAX_WAIT). "
                 "The callers got an exception. The stat robotstxt/abandoned_count counts these "
                 "requests.",
-                {"count": abandoned, "seconds": self._settings.max_wait},
+                {"count": abandoned, "seconds": f"{self._settings.max_wait:g}"},
                 extra={"spider": self._crawler.spider},
             )
 
