@@ -282,7 +282,7 @@ class Waiting(Queues):
         is_excluded = self.frontier.engine.exclude(request)
         try:
             self.push_to(address, request)
-            may_start = await maybe_deferred_to_future(waiter)
+            return await maybe_deferred_to_future(waiter)
         except BaseException:  # it was canceled
             self.frontier.finish(request, sent=False)
             raise
@@ -293,9 +293,6 @@ class Waiting(Queues):
                 self.frontier.update(queue)
             if is_excluded:
                 self.frontier.engine.include(request)
-        if not may_start:  # its queue may have started it since
-            self.frontier.finish(request, sent=False)
-        return may_start
 
     def push_to(self, address: Address, request: Request) -> None:
         """Add a request with this address."""
@@ -322,8 +319,12 @@ class Waiting(Queues):
                 while each.place is Place.READY or each.place is Place.DROPS:
                     request = each.pop()
                     waiter = self.waiters.pop(request)
-                    self.frontier.start(each, request)
-                    fire(waiter, True)
+                    may_start = self.frontier.may_wait(request)
+                    if may_start:
+                        self.frontier.start(each, request)
+                    else:
+                        self.frontier.update(each)
+                    fire(waiter, may_start)
         finally:
             self._moved.clear()
 

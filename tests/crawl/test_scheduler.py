@@ -386,7 +386,7 @@ async def test_a_start_that_reads_an_endless_source_is_held_back(web: Web, crawl
     other = web.site(ALL, host="127.0.0.2")
     outcome = await crawl([paced.url("/"), other.url("/")], spider=Reader)
     reader = outcome.crawler.spider
-    assert max(each.all for each in reader.queued) == reader.limit
+    assert max(each.all for each in reader.queued) <= reader.limit
     assert all(all_ == ready + waiting for all_, ready, waiting in reader.queued)
     assert any(each.waiting for each in reader.queued)
     assert len(other.page_paths) >= 4
