@@ -58,7 +58,7 @@ def one_input(data: bytes) -> None:
     verdicts = [robots.verdict(url, agent) for _ in range(3)]
     assert verdicts[0] == verdicts[1] == verdicts[2]
     assert robots.allowed(url, agent) is verdicts[0].allowed
-    robots.content_usage(url, agent), robots.content_signals(url, agent), robots.licenses(agent)
+    robots.content_usage(url, agent), robots.content_signals(url, agent), robots.licenses
     robots.request_rates(agent)
     assert all(str(finding) for finding in lint(body, strict=strict))
     fixed = fix(body)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field, toml
 
-from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens
+from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens, text_of
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, ExitCode, tool
@@ -162,15 +162,12 @@ def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
     """Return the crawler with a product token, a User-Agent header, or several of these."""
     parsed = parse_user_agent(user_agent)
     problem = parsed.problem(user_agent)
-    if isinstance(user_agent, bytes):
-        user_agent = user_agent.decode("latin-1")
-    name = user_agent if isinstance(user_agent, str) else ", ".join(user_agent)
     if parsed.tokens[:1] == _SCRAPY:
         problem = (
             "Scrapy is the default name of every Scrapy crawler, and public block lists have it. "
             "Give your crawler a name of its own: -a NAME, or USER_AGENT in the settings"
         )
-    return Agent(name, parsed.tokens, warning=problem)
+    return Agent(text_of(user_agent), parsed.tokens, warning=problem)
 
 
 @lru_cache(maxsize=1)

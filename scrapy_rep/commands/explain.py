@@ -124,7 +124,7 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     if policy is None or policy.robots is None or verdict is None:
         return record
     robots, group = policy.robots, agent.group(policy.robots)
-    record.licenses = robots.licenses(agent.tokens)
+    record.licenses = robots.licenses
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
     line = None if verdict.rule is None or group is None else verdict.rule.line

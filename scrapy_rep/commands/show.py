@@ -100,7 +100,7 @@ def record_of(policy: Policy) -> Show:
     params = [f"{'&'.join(row.parameters)} {row.path}" for row in robots.clean_params]
     record.statements = _stated(
         {} if record.groups else _usage(records.file, records.file),
-        {"License": robots.licenses(WILDCARD_AGENT), "Sitemap": robots.sitemaps},
+        {"License": robots.licenses, "Sitemap": robots.sitemaps},
         {"Host": [robots.host or ""], "Clean-param": params},
         {"Noindex": robots.records("noindex")},
     )

@@ -86,9 +86,7 @@ class ProductTokens(NamedTuple):
         """Return a clause about the user agent whose tokens these are, if they may be wrong."""
         if self.warning is None:
             return None
-        values = [user_agent] if isinstance(user_agent, (str, bytes)) else user_agent
-        texts = (each.decode("latin-1") if isinstance(each, bytes) else each for each in values)
-        name, tokens = ", ".join(texts), ", ".join(self.tokens)
+        name, tokens = text_of(user_agent), ", ".join(self.tokens)
         if self.warning is not AgentWarning.NO_TOKEN:
             return f"the product tokens of {name!r} are {tokens}: {self.warning.value}"
         if "mozilla" in name.lower():
@@ -96,6 +94,12 @@ class ProductTokens(NamedTuple):
                 f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
             )
         return f"{name!r}: {self.warning.value}"
+
+
+def text_of(user_agent: str | bytes | Sequence[str]) -> str:
+    """Return a user agent as text: a header, or all tokens."""
+    values = [user_agent] if isinstance(user_agent, (str, bytes)) else user_agent
+    return ", ".join(each.decode("latin-1") if isinstance(each, bytes) else each for each in values)
 
 
 def product_tokens(user_agent: str | bytes | Sequence[str]) -> tuple[str, ...]:

@@ -182,19 +182,6 @@ class PatternIndex:
     characters encoded. It is searched with the path encoded likewise (RFC 9309 §2.2.2, figure 4).
     """
 
-    __slots__ = (
-        "_allows",
-        "_best",
-        "_by_key",
-        "_encoded",
-        "_exact",
-        "_is_counted",
-        "_patterns",
-        "_prefixes",
-        "_shorter",
-        "_size",
-    )
-
     def __init__(self, patterns: Sequence[str], allows: Sequence[bool] = ()) -> None:
         self._encoded: PatternIndex | None = None
         self._allows = allows

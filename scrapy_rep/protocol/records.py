@@ -259,16 +259,6 @@ class Records:
         self.file = RecordValues(self._read(text, strict=strict) if _ANY(text) else ())
         """The records for all crawlers."""
 
-    @property
-    def sitemaps(self) -> tuple[str, ...]:
-        """The URLs of the sitemaps, each once, resolved if the URL of the robots.txt is known."""
-        return self._resolved(self.file.get(SITEMAP))
-
-    @property
-    def licenses(self) -> tuple[str, ...]:
-        """The URLs of the licenses, as those of the sitemaps."""
-        return self._resolved(self.file.get(LICENSE))
-
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""
         if token not in self._groups:
@@ -296,8 +286,9 @@ class Records:
                 run.append((field, value))
         return file
 
-    def _resolved(self, references: Iterable[str]) -> tuple[str, ...]:
-        found = (resolve(reference, self._url) for reference in references)
+    def resolved(self, record_type: RecordType[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """Return the URLs of a record, each once, resolved if that of the robots.txt is known."""
+        found = (resolve(reference, self._url) for reference in self.file.get(record_type))
         return unique([url for url in found if url is not None])
 
 

@@ -19,8 +19,10 @@ from .records import (
     CONTENT_USAGE,
     CRAWL_DELAY,
     HOST,
+    LICENSE,
     PACING,
     REQUEST_RATE,
+    SITEMAP,
     USAGE,
     VISIT_TIME,
     CleanParam,
@@ -300,7 +302,7 @@ class RobotsTxt:
 
         A relative one is resolved against the URL of the robots.txt, if that is known.
         """
-        return self._extensions.sitemaps
+        return self._extensions.resolved(SITEMAP)
 
     @property
     def host(self) -> str | None:
@@ -385,13 +387,14 @@ class RobotsTxt:
             return {}
         return stated.of(path)
 
-    def licenses(self, user_agent: UserAgent) -> tuple[str, ...]:  # noqa: ARG002
-        """Return the URLs of the licenses for a crawler, each once (RSL 1.0).
+    @property
+    def licenses(self) -> tuple[str, ...]:
+        """The URLs of the licenses, each once (RSL 1.0).
 
         A license is for every crawler, wherever it stands in the file. A relative one is resolved
         as in `sitemaps`. Nothing fetches them.
         """
-        return self._extensions.licenses
+        return self._extensions.resolved(LICENSE)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):

@@ -40,13 +40,13 @@ from warcio.warcwriter import WARCWriter
 from .. import __version__
 from ..logs import get_logger
 from ..protocol.access import other_page
+from ..protocol.agents import text_of
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT, file_of
 from ..protocol.paths import ROBOTS_TXT, origin_of, path_of
 from ..protocol.printable import printable
 from ..settings import Settings, changed_settings
 from .files import BackgroundFile
-from .recording import user_agent_text
 
 if TYPE_CHECKING:
     from scrapy.statscollectors import StatsCollector
@@ -98,7 +98,7 @@ class Archive:
             ),
             "format": "WARC File Format 1.1",
             "robots": "RFC 9309",
-            "http-header-user-agent": user_agent_text(self._settings),
+            "http-header-user-agent": text_of(self._settings.user_agent(None)),
             "isPartOf": self._spider,
             "description": DESCRIPTION,
             "x-scrapy-rep-settings": json.dumps(changed, default=str, sort_keys=True),

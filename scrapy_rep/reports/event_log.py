@@ -35,7 +35,7 @@ from ..logs import get_logger
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
-from ..protocol.agents import product_tokens
+from ..protocol.agents import product_tokens, text_of
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
 from ..protocol.records import describe
@@ -52,7 +52,7 @@ from . import records
 from .answers import SETTINGS
 from .files import BackgroundFile, write_atomically
 from .reading import read_reports
-from .recording import path_from, user_agent_text
+from .recording import path_from
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -307,16 +307,16 @@ class CrawlReport(CrawlLog):
         run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
         self._failures = 0
-        tokens = product_tokens(settings.user_agent(None))[: records.MAX_NAMES]
+        agent = settings.user_agent(None)
         of_scrapy = scrapy_settings(crawler, SETTINGS)
         run = records.Run(
             run_id,
             str(getattr(crawler.spider, "name", "")),
             f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
-            _text(user_agent_text(settings)),
+            _text(text_of(agent)),
             records.utc(now),
             records.utc(now),
-            [_text(token) for token in tokens],
+            [_text(token) for token in product_tokens(agent)[: records.MAX_NAMES]],
             {name: _text(repr(value)) for name, value in changed_settings(settings).items()},
             archive=None if archive is None else _text(archive.file.path),
             scrapy_settings={name: _text(value) for name, value in of_scrapy.items()},

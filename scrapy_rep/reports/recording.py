@@ -68,13 +68,6 @@ def setting_errors(setting: str, value: str) -> Iterator[None]:
     raise SettingError(f"{setting} is {value!r}: {problem}")
 
 
-def user_agent_text(settings: Settings) -> str:
-    """Return the user agent that selects the rules: a header, or the tokens of a setting."""
-    agent = settings.user_agent(None)
-    text = agent.decode("latin-1") if isinstance(agent, bytes) else agent
-    return text if isinstance(text, str) else ", ".join(text)
-
-
 def path_from(setting: str, template: str, spider: object, now: float) -> str:
     """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
 

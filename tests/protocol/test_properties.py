@@ -245,7 +245,7 @@ def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots.verdict(f"/{url}", agent), robots.matches(f"http://{url}", agent)
     robots.crawl_delay(agent), robots.request_rate(agent), robots.visit_time(agent)
     robots.content_signals(f"/{url}", agent), robots.content_usage(f"/{url}", agent)
-    assert all(isinstance(url, str) for url in robots.licenses(agent))
+    assert all(isinstance(url, str) for url in robots.licenses)
     upper_case = url.encode("utf-8", "surrogatepass").upper().decode("utf-8", "surrogatepass")
     assert robots.records(url) == robots.records(f" {upper_case} ")
     assert set(robots.records(url, agent)) <= set(robots.records(url))

@@ -154,7 +154,7 @@ def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
     assert RobotsTxt.parse(OUTSIDE.encode(), strict=True).sitemaps[0] == robots.sitemaps[0]
-    assert RobotsTxt.parse(b"License: /a.xml").licenses("a") == ("/a.xml",)
+    assert RobotsTxt.parse(b"License: /a.xml").licenses == ("/a.xml",)
 
 
 def test_a_file_without_records() -> None:
@@ -229,7 +229,7 @@ License: https://other.example/more.xml
 def test_rsl_a_license_is_for_every_crawler(agent: str | list[str]) -> None:
     robots = RobotsTxt.parse(LICENSES, url="https://example.com/robots.txt")
     names = ("example.com/all", "example.com/relative", "other.example/a", "other.example/more")
-    assert robots.licenses(agent) == tuple(f"https://{name}.xml" for name in names)
+    assert robots.licenses == tuple(f"https://{name}.xml" for name in names)
 
 
 def test_rsl_a_license_ends_no_run_of_user_agents() -> None:
