@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -183,9 +184,7 @@ def check_tool(
     file = None if robots is None else read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
-    if file or archives:
-        return checker.run(None)
-    with context.session() as session:
+    with nullcontext() if file or archives else context.session() as session:
         return checker.run(session)
 
 
@@ -287,7 +286,7 @@ class _Checker:
                 continue
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
-            verdict = partial(_verdict_at, origin, found.time)
+            verdict = partial(origin.verdict, now=found.time, unreachable=UnreachablePolicy())
             known = Policy(origin.key, origin.content, verdict, access_of(origin))
             self.policies[origin.key] = known
             for target, agent in product(wanted[origin.key], self.agents):
@@ -368,11 +367,6 @@ class _Checker:
                 name = f"{printable(agent.name)}: " if has_names else ""
                 word = refused if record.allowed and record.refused else words[record.allowed]
                 yield f"{word} {printable(target.url, MAX_URL)}  {name}{_why(record)}\n"
-
-
-def _verdict_at(origin: Origin, at: float, url: str, tokens: tuple[str, ...]) -> Verdict:
-    """Return what a crawl decided at a time."""
-    return origin.verdict(url, tokens, at, UnreachablePolicy())
 
 
 def _why(record: Check) -> str:

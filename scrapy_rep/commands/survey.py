@@ -16,7 +16,7 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,10 +102,8 @@ def survey_tool(
             path = folder / "rows.jsonl"
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-                with context.session() as session:
-                    inputs.write(path, session)
-            else:
-                inputs.write(path)
+            with context.session() if inputs.has_lists else nullcontext() as session:
+                inputs.write(path, session)
             for each in (*inputs.row_files, path):
                 database.read(each)
             database.merge()
@@ -172,7 +170,7 @@ class Inputs:
         self._session: Session | None = None
         self._rows = chain.from_iterable([self._reader(name) for name in names])
 
-    def write(self, path: Path, session: Session | None = None) -> None:
+    def write(self, path: Path, session: Session | None) -> None:
         """Write the row of each site. A problem is a warning, and the rest is read."""
         self._session = session
         with writing(str(path)), path.open("wb") as file:

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, expires_at, http_date, lifetime
+from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, age_of, http_date, lifetime
 from .lines import begins_as_markup, file_of, read
 from .parser import list_groups, records
 from .records import KNOWN_FIELDS
@@ -102,9 +102,13 @@ class AccessPolicy(NamedTuple):
     def expires_at(
         self, headers: Mapping[str, str], now: float, default: float = DEFAULT_LIFETIME
     ) -> float:
-        """Return when a response that has just arrived becomes stale."""
-        least, most, shared = self.min_ttl, self.max_ttl, self.shared
-        return expires_at(headers, now, least=least, most=most, default=default, shared=shared)
+        """Return when a response that has just arrived becomes stale.
+
+        ``default`` is its lifetime if its headers, whose names are in lower case, state none.
+        """
+        own = lifetime(headers, now, shared=self.shared)
+        remaining = default if own is None else own - age_of(headers, now)
+        return now + min(max(remaining, self.min_ttl), self.max_ttl)
 
 
 _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challenge[\"']")

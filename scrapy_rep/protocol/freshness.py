@@ -3,9 +3,9 @@
     lifetime   = 0 for no-store, no-cache; else s-maxage (shared caches), max-age, Expires - Date;
                  else the default
     age        = max(Age, response time - Date, 0); 0 where the lifetime is the default
-    expires_at = response time + clamp(lifetime - age, least, most)
 
-All values are in seconds. An unreadable value makes a response stale (RFC 9111 §4.2.1).
+`access.AccessPolicy` limits what is left of the lifetime. All values are in seconds. An unreadable
+value makes a response stale (RFC 9111 §4.2.1).
 """
 
 from __future__ import annotations
@@ -41,30 +41,13 @@ _UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def expires_at(
-    headers: Mapping[str, str],
-    response_time: float,
-    *,
-    least: float,
-    most: float,
-    default: float = DEFAULT_LIFETIME,
-    shared: bool = False,
-) -> float:
-    """Return when a response becomes stale, in seconds on the clock of `response_time`.
-
-    It stays fresh for at least `least` and at most `most` seconds. `default` is its lifetime if its
-    headers, whose names are in lower case, state none. `shared` is true for a copy that several
-    crawlers use, so that s-maxage applies.
-    """
-    own = lifetime(headers, response_time, shared=shared)
-    remaining = default if own is None else own - _age(headers, response_time)
-    return response_time + min(max(remaining, least), most)
-
-
 def lifetime(
     headers: Mapping[str, str], response_time: float, *, shared: bool = False
 ) -> float | None:
-    """Return the freshness lifetime in seconds from the Date on. None if the headers state none."""
+    """Return the freshness lifetime in seconds from the Date on. None if the headers state none.
+
+    `shared` is true for a copy that several crawlers use, so that s-maxage applies.
+    """
     directives = _directives(headers.get("cache-control", ""))
     if "no-store" in directives or None in directives.get("no-cache", ()):
         return 0
@@ -77,7 +60,8 @@ def lifetime(
     return None
 
 
-def _age(headers: Mapping[str, str], response_time: float) -> float:
+def age_of(headers: Mapping[str, str], response_time: float) -> float:
+    """Return the age of a response in seconds when it arrives. Infinite if it is unreadable."""
     # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
     age = _delta_seconds(headers.get("age", "0").partition(",")[0])
     date = _date(headers, response_time)

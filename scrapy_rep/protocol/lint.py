@@ -15,7 +15,7 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 from .access import other_page
@@ -114,6 +114,8 @@ _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
 
+_Span: TypeAlias = tuple[int, int]
+
 
 class Correction(NamedTuple):
     """What to write instead of a part of a line."""
@@ -186,7 +188,7 @@ class Source:
         code: Code,
         message: str,
         advice: str,
-        span: tuple[int, int] | None = None,
+        span: _Span | None = None,
         *,
         correction: tuple[int, int, bytes] | None = None,
         is_safe: bool = True,
@@ -252,10 +254,8 @@ def lint(
         findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
     else:
         source = Source(body)
-        findings = [
-            *_findings_of_lines(source, file_of(body), crawlers),
-            *_findings_of_groups(source),
-        ]
+        lines = _findings_of_lines(source, file_of(body), crawlers)
+        findings = [*lines, *_findings_of_groups(source)]
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 
@@ -350,18 +350,13 @@ class _Line(NamedTuple):
     field: bytes
     """The field in a lenient reading."""
     value: bytes
-    span: tuple[int, int]
+    span: _Span
     """Where the value begins and ends."""
     colon: int
     """Where the colon is; -1 without one."""
 
     def finding(
-        self,
-        code: Code,
-        message: str,
-        advice: str,
-        span: tuple[int, int] | None = None,
-        **options: Any,
+        self, code: Code, message: str, advice: str, span: _Span | None = None, **options: Any
     ) -> Finding:
         """Return a finding about the line, as `Source.finding` does."""
         return self.source.finding(self.number, code, message, advice, span, **options)

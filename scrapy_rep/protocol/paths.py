@@ -394,9 +394,7 @@ def _web(sent: str) -> Iterator[str]:
         end = path.find(";", path.rfind("/") + 1)
         if end >= 0:
             yield path[:end] + query_or_none  # HTTP/2
-            path_or_none = path[:-1] if end == len(path) - 1 else path
-        else:
-            path_or_none = path
+        path_or_none = path[:-1] if 0 <= end == len(path) - 1 else path
         yield (path_or_none + query_or_none).rstrip(_ASCII_SPACE)  # HTTP/1.1
         if path.startswith("//"):
             yield "//" + path_or_none + query_or_none

@@ -210,15 +210,8 @@ HELD_ABOVE = frozenset([CONTENT_SIGNAL.field])
 """Above any user-agent line, this holds for all crawlers whose group has no such record."""
 
 # Every line that may be a known record begins so, in any spelling.
-_ANY = re.compile(
-    rb"\n(?i:%b)"
-    % b"|".join(
-        re.escape(name)
-        for field in (row.field for row in RECORD_TYPES)
-        for name in (*PREFIXES.get(field, (field,)), *TYPOS)
-        if TYPOS.get(name, field) == field
-    )
-).search
+_NAMES = [*TYPOS, *(name for field in sorted(_FIELDS) for name in PREFIXES.get(field, (field,)))]
+_ANY = re.compile(rb"\n(?i:%b)" % b"|".join(map(re.escape, _NAMES))).search
 
 _Run: TypeAlias = list[tuple[bytes, bytes]]
 """Field and value of the records below one run of user-agent lines."""

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.access import MAX_RETRY_AFTER, retry_after
+from scrapy_rep.protocol.access import MAX_RETRY_AFTER, AccessPolicy, retry_after
 from scrapy_rep.protocol.freshness import (
     DEFAULT_LIFETIME,
     ERROR_LIFETIME,
-    expires_at,
     http_date,
     utc,
 )
@@ -42,7 +41,8 @@ def seconds(
     """Return how long a response with these headers is fresh."""
     given = {"cache-control": cache_control, "age": age, "date": date, "expires": expires}
     headers = {name: value for name, value in given.items() if value is not None}
-    return expires_at(headers, NOW, least=LEAST, most=MOST, default=default, shared=shared) - NOW
+    policy = AccessPolicy(min_ttl=LEAST, max_ttl=MOST, shared=shared)
+    return policy.expires_at(headers, NOW, default) - NOW
 
 
 @pytest.mark.parametrize(
