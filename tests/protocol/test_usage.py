@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import (
     AIPREF_EARLIER,
     REQUIRABLE,
-    VOCABULARIES,
     content_signals,
     content_usage,
     evaluated,
@@ -315,11 +312,6 @@ def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
     robots = RobotsTxt.parse(f"User-agent: __usage_ai-training\n{rules}".encode())
     (statement,) = policy_statements(robots.usage_policies("https://a/" + "a" * 2000))
     assert statement == ("robots.txt, too-complex", {"train-ai": False})
-
-
-def test_each_version_is_named_on_the_conformance_page() -> None:
-    page = Path(__file__).parents[2].joinpath("docs/about/conformance.md").read_text("utf-8")
-    assert [one for one in VOCABULARIES if f"| {' | '.join(one)} |" not in page] == []
 
 
 @pytest.mark.parametrize(
