@@ -338,7 +338,7 @@ class GroupMatcher:
     the few rules of the text that may match it. The second path builds an index.
     """
 
-    __slots__ = ("_agent", "_asked", "_positions", "_text", "allows", "index", "verdicts")
+    __slots__ = ("_agent", "_asked", "_positions", "_text", "index", "verdicts")
 
     def __init__(self, agent: str | None, text: GroupText) -> None:
         self._agent = agent
@@ -349,8 +349,6 @@ class GroupMatcher:
         self.verdicts: list[Verdict | None] = []
         """The verdict of each rule by its number, None until it is needed. Then the verdict if no
         rule matches. The last is that of `TOO_COMPLEX`, which is -1."""
-        self.allows: tuple[bool, ...] = ()
-        """Whether each of these verdicts allows."""
 
     def verdict(self, path: str) -> Verdict:
         """Return the verdict for a path."""
@@ -408,8 +406,8 @@ class GroupMatcher:
 
     def _build_index(self) -> PatternIndex:
         ranked = rank(self._text.rules(), strict=self._text.strict)
-        self.allows = (*(not disallow for _, disallow, _, _ in ranked), True, False)
-        self.index = PatternIndex([pattern for _, _, _, pattern in ranked], self.allows)
+        allows = [not disallow for _, disallow, _, _ in ranked]
+        self.index = PatternIndex([pattern for _, _, _, pattern in ranked], allows)
         self._positions = array("I", [position for _, _, position, _ in ranked])
         too_complex = Verdict(False, Reason.TOO_COMPLEX, None, self._agent)
         self.verdicts = [*[None] * len(ranked), self._undecided(ranked), too_complex]

@@ -37,7 +37,7 @@ from .verdict import Reason, Rule, Verdict
 
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
-_Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None], tuple[bool, ...]]
+_Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None]]
 _State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | None]
 """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 
@@ -176,14 +176,7 @@ class RobotsTxt:
 
         Raises ValueError if the URL is neither absolute nor a path that starts with ``/``.
         """
-        try:
-            index, _, allows = self._indexed[user_agent]
-            plain = plain_url(url)
-        except (KeyError, TypeError):
-            plain = None
-        if plain is None:
-            return self._verdict(path_of(url), user_agent).allowed
-        return allows[index.first(plain[1])]
+        return self.verdict(url, user_agent).allowed
 
     def verdict(self, url: str, user_agent: UserAgent) -> Verdict:
         r"""Return whether a crawler may fetch a URL, and why (RFC 9309 §2.2.2).
@@ -196,7 +189,7 @@ class RobotsTxt:
         """
         # This is the hot path of a crawl: every function call costs a measurable part of its time.
         try:
-            index, verdicts, _ = self._indexed[user_agent]
+            index, verdicts = self._indexed[user_agent]
             plain = plain_url(url)
         except (KeyError, TypeError):
             plain = None
@@ -218,7 +211,7 @@ class RobotsTxt:
         ['line 3, Allow: /a/b', 'line 2, Disallow: /a']
         """
         path = path_of(url)
-        return self._matcher(user_agent).matching_rules(path)
+        return self._matcher(self._token(user_agent)).matching_rules(path)
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -351,7 +344,7 @@ class RobotsTxt:
         """
         path = path_of(url)
         named = (token for token in POLICY_TOKENS if token.encode() in self._spans)
-        verdicts = {token: self._matcher_of(token.encode()).verdict(path) for token in named}
+        verdicts = {token: self._matcher(token.encode()).verdict(path) for token in named}
         return {
             token: verdict
             for token, verdict in verdicts.items()
@@ -428,7 +421,7 @@ class RobotsTxt:
         return self._extensions.of(self._token(user_agent))
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:
-        matcher = self._matcher(user_agent)
+        matcher = self._matcher(self._token(user_agent))
         if self._reason is not None:
             allowed = self._reason is not Reason.UNREACHABLE or path == ROBOTS_TXT
             return Verdict(allowed, self._reason, detail=self._detail)
@@ -436,13 +429,10 @@ class RobotsTxt:
         if matcher.index is not None and not isinstance(user_agent, list):
             if len(self._indexed) >= _MAX_USER_AGENTS:
                 self._indexed.clear()
-            self._indexed[user_agent] = matcher.index, matcher.verdicts, matcher.allows
+            self._indexed[user_agent] = matcher.index, matcher.verdicts
         return verdict
 
-    def _matcher(self, user_agent: UserAgent) -> GroupMatcher:
-        return self._matcher_of(self._token(user_agent))
-
-    def _matcher_of(self, token: bytes) -> GroupMatcher:
+    def _matcher(self, token: bytes) -> GroupMatcher:
         matcher = self._matchers.get(token)
         if matcher is None:
             text = GroupText(self._text, self._spans.get(token, []), self._strict)
