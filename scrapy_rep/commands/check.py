@@ -23,24 +23,13 @@ from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.records import describe
 from ..protocol.verdict import Reason, Verdict
+from ..reports.records import moment
 from ..settings import turns_obeying_off
+from . import sources
 from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
-from .sources import (
-    FORMATS,
-    FORMS,
-    Policy,
-    Target,
-    access_of,
-    archive_reader,
-    fetch_policies,
-    moment,
-    read_policies,
-    site_of,
-    time_text,
-    urls_from,
-)
+from .sources import FORMATS, FORMS, Policy, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
@@ -171,7 +160,7 @@ def check_tool(
             )
     given: Iterator[str] = iter(urls)
     if source is not None:
-        given = chain(given, urls_from(source, form=from_format, field=url_field))
+        given = chain(given, sources.urls_from(source, form=from_format, field=url_field))
     if turns_obeying_off(context.scrapy_settings):
         context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
@@ -181,7 +170,7 @@ def check_tool(
         raise CommandError("--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
-    file = None if robots is None else read_policies([robots], context)[0]
+    file = None if robots is None else sources.read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
     with nullcontext() if file or archives else context.session() as session:
@@ -242,7 +231,7 @@ class _Checker:
             targets: list[Target] = []
             length = 0
             for url in islice(self.urls, size):
-                targets.append(site_of(url, self.context, in_file=self.file is not None))
+                targets.append(sources.site_of(url, self.context, in_file=self.file is not None))
                 length += len(url)
                 if length > MAX_BATCH_LENGTH:
                     break
@@ -258,7 +247,7 @@ class _Checker:
 
     def _fetch(self, targets: list[Target], session: Session) -> None:
         known = set(self.policies)
-        targets[:] = fetch_policies(targets, self.policies, session, self.context)
+        targets[:] = sources.fetch_policies(targets, self.policies, session, self.context)
         # Those of the last batch. The session keeps more of them.
         used = {target.origin for target in targets}
         self.policies = {key: policy for key, policy in self.policies.items() if key in used}
@@ -287,12 +276,12 @@ class _Checker:
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
             verdict = partial(origin.verdict, now=found.time, unreachable=UnreachablePolicy())
-            known = Policy(origin.key, origin.content, verdict, access_of(origin))
+            known = Policy(origin.key, origin.content, verdict, sources.access_of(origin))
             self.policies[origin.key] = known
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(known, target.url))
                 if self._is_found(record, known, agent):
-                    self.since.setdefault((record.url, record.agent), moment(found.time))
+                    self.since.setdefault((record.url, record.agent), sources.to_second(found.time))
                 else:
                     self.since.pop((record.url, record.agent), None)
 
@@ -304,7 +293,7 @@ class _Checker:
             self.context.warn(problem, "parts of archives that cannot be read")
 
         with reading(path):
-            yield from archive_reader().read(path, report, origins=origins)
+            yield from sources.archive_reader().read(path, report, origins=origins)
 
     def _is_found(self, record: Check, policy: Policy | None, agent: Agent) -> bool:
         """Whether ``--only`` lists a URL. Adds to the record why, and since when."""
@@ -375,7 +364,7 @@ def _why(record: Check) -> str:
     refused = [printable(each, MAX_LENGTH) for each in record.refused or ()]
     parts = refused if record.allowed and refused else [reason_text(record), *refused]
     if record.since:
-        parts.append(f"since {time_text(record.since)}")
+        parts.append(f"since {moment(record.since)}")
     return "; ".join(parts)
 
 

@@ -207,12 +207,8 @@ def line_text(line: bytes) -> str:
 
 def stated_text(values: Mapping[str, bool | str]) -> str:
     """Return statements about use as text, such as ``ai-train=no, use=reference``."""
-    words = {True: "yes", False: "no"}
-    parts = (
-        f"{key}={value if isinstance(value, str) else words[value]}"
-        for key, value in values.items()
-    )
-    return printable(", ".join(parts))
+    words: dict[bool | str, str] = {True: "yes", False: "no"}
+    return printable(", ".join(f"{key}={words.get(value, value)}" for key, value in values.items()))
 
 
 def _context(text: bytes, line: int) -> list[str]:

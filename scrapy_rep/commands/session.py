@@ -148,8 +148,7 @@ class SessionSpider(Spider):
             return
         self.made.set_result(session)
         await session.end.wait()
-        requests: tuple[Request, ...] = ()
-        for request in requests:  # none: the session makes its own
+        for request in tuple[Request, ...]():  # none: the session makes its own
             yield request
 
 

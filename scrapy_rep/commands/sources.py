@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +27,7 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
+from ..reports.records import moment, utc
 from .context import STANDARD_INPUT, CommandError, Context, needing, reading
 
 if TYPE_CHECKING:
@@ -183,9 +184,9 @@ def access_of(origin: Origin) -> Access:
         status=origin.status,
         final_url=origin.url,
         failure=origin.failure,
-        fetched_at=moment(origin.fetched_at or None),
-        expires_at=moment((origin.refresh_at if is_unreachable else origin.expires_at) or None),
-        unreachable_since=moment(origin.unreachable_since),
+        fetched_at=to_second(origin.fetched_at or None),
+        expires_at=to_second((origin.refresh_at if is_unreachable else origin.expires_at) or None),
+        unreachable_since=to_second(origin.unreachable_since),
     )
 
 
@@ -259,7 +260,7 @@ def access_rows(access: Access) -> Iterator[Row]:
         return
     yield "robots.txt", printable(access.url)
     status = f"status {access.status}, " if access.status is not None else ""
-    at = f", {time_text(access.fetched_at)}" if access.fetched_at else ""
+    at = f", {moment(access.fetched_at)}" if access.fetched_at else ""
     state = ", the last good copy" if access.state == "stale-copy" else ""
     yield "Fetched", f"{status}from the {access.source}{at}{state}"
     if access.final_url not in (None, access.url):
@@ -267,10 +268,10 @@ def access_rows(access: Access) -> Iterator[Row]:
     if access.failure and access.state == "stale-copy":
         yield "Failure", printable(access.failure)
     if access.unreachable_since:
-        yield "Since", time_text(access.unreachable_since)
+        yield "Since", moment(access.unreachable_since)
     if access.expires_at:
         is_unreachable = access.state in ("unreachable", "stale-copy")
-        yield "Next attempt" if is_unreachable else "Valid until", time_text(access.expires_at)
+        yield "Next attempt" if is_unreachable else "Valid until", moment(access.expires_at)
 
 
 def archive_reader() -> Any:
@@ -279,14 +280,9 @@ def archive_reader() -> Any:
         return import_module("..reports.archive", __package__)
 
 
-def moment(seconds: float | None) -> datetime | None:
+def to_second(seconds: float | None) -> datetime | None:
     """Return a time, to the second."""
-    return None if seconds is None else datetime.fromtimestamp(round(seconds), timezone.utc)
-
-
-def time_text(at: datetime) -> str:
-    """Return a time as text."""
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return None if seconds is None else utc(round(seconds))
 
 
 # Files with URLs, which are read as streams

@@ -302,11 +302,8 @@ _STEP_1 = {
     for first in {f"{octet:02X}"[0], f"{octet:02x}"[0]}
     for second in {f"{octet:02X}"[1], f"{octet:02x}"[1]}
 }
-_STEP_2 = {
-    octet: f"%{octet:02X}"
-    for octet in range(256)
-    if chr(octet) not in _UNRESERVED + _RESERVED + "%*$"
-}
+_KEPT = _UNRESERVED + _RESERVED + "%*$"
+_STEP_2 = {octet: f"%{octet:02X}" for octet in range(256) if chr(octet) not in _KEPT}
 _STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
 
 

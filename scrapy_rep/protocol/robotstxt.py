@@ -6,6 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from . import records as other_records
 from .access import REASONS, REDIRECT_STATUSES, AccessPolicy, AccessResult, Answer, meaning
 from .agents import WILDCARD_AGENT, product_tokens
 from .lines import SIZE_LIMIT, decoded, read, require_bytes
@@ -13,25 +14,7 @@ from .matcher import GroupMatcher, PatternIndex
 from .parser import Group, GroupText, groups, list_groups, list_records
 from .paths import ROBOTS_TXT, path_of, plain_url
 from .printable import printable
-from .records import (
-    CLEAN_PARAM,
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    CRAWL_DELAY,
-    HOST,
-    LICENSE,
-    PACING,
-    REQUEST_RATE,
-    SITEMAP,
-    USAGE,
-    VISIT_TIME,
-    CleanParam,
-    ParameterCleaner,
-    Records,
-    RecordValues,
-    RequestRate,
-    VisitTime,
-)
+from .records import CleanParam, RequestRate, VisitTime
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 from .verdict import Reason, Rule, Verdict
 
@@ -107,8 +90,8 @@ class RobotsTxt:
         self._indexed: dict[object, _Indexed] = {}
         self._matchers: dict[bytes, GroupMatcher] = {}
         self._groups: tuple[Group, ...] | None = None
-        self._records: Records | None = None
-        self._cleaner: ParameterCleaner | None = None
+        self._records: other_records.Records | None = None
+        self._cleaner: other_records.ParameterCleaner | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
@@ -252,14 +235,14 @@ class RobotsTxt:
     @property
     def has_pacing(self) -> bool:
         """Whether the file has any Crawl-delay, Request-rate or Visit-time."""
-        return any(row.field in self._extensions.fields for row in PACING)
+        return any(row.field in self._extensions.fields for row in other_records.PACING)
 
     def crawl_delay(self, user_agent: UserAgent) -> float | None:
         """Return the Crawl-delay of the crawler's group in seconds, or None.
 
         The last valid one applies: a finite number, zero or more. RFC 9309 does not define it.
         """
-        return self._group_records(user_agent).get(CRAWL_DELAY)
+        return self._group_records(user_agent).get(other_records.CRAWL_DELAY)
 
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
         r"""Return the last valid Request-rate of the crawler's group, or None.
@@ -279,7 +262,7 @@ class RobotsTxt:
         >>> [str(rate) for rate in robots.request_rates("mybot")]
         ['1/10s', '1/2s from 20:00 to 06:00 UTC']
         """
-        return self._group_records(user_agent).get(REQUEST_RATE)
+        return self._group_records(user_agent).get(other_records.REQUEST_RATE)
 
     def visit_time(self, user_agent: UserAgent) -> VisitTime | None:
         """Return the last valid Visit-time of the crawler's group, or None.
@@ -287,7 +270,7 @@ class RobotsTxt:
         The site accepts requests in this time of day, in minutes after midnight UTC. RFC 9309 does
         not define it.
         """
-        return self._group_records(user_agent).get(VISIT_TIME)
+        return self._group_records(user_agent).get(other_records.VISIT_TIME)
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -295,17 +278,17 @@ class RobotsTxt:
 
         A relative one is resolved against the URL of the robots.txt, if that is known.
         """
-        return self._extensions.resolved(SITEMAP)
+        return self._extensions.resolved(other_records.SITEMAP)
 
     @property
     def host(self) -> str | None:
         """The main mirror of the site, as the first Host record has it (Yandex), or None."""
-        return self._extensions.file.get(HOST)
+        return self._extensions.file.get(other_records.HOST)
 
     @property
     def clean_params(self) -> tuple[CleanParam, ...]:
         """The query parameters that do not change a page (Clean-param, Yandex)."""
-        return self._extensions.file.get(CLEAN_PARAM)
+        return self._extensions.file.get(other_records.CLEAN_PARAM)
 
     def canonicalize(self, url: str) -> str:
         r"""Return a URL without the query parameters that do not change the page (Yandex).
@@ -320,14 +303,14 @@ class RobotsTxt:
         'https://example.com/shop/book?id=7#reviews'
         """
         if self._cleaner is None:
-            self._cleaner = ParameterCleaner(self.clean_params)
+            self._cleaner = other_records.ParameterCleaner(self.clean_params)
         return self._cleaner.clean(url)
 
     @property
     def has_usage(self) -> bool:
         """Whether the file has any Content-Signal, Content-Usage or policy token."""
         fields = self._extensions.fields
-        return any(row.field in fields for row in USAGE) or any(
+        return any(row.field in fields for row in other_records.USAGE) or any(
             token.encode() in self._spans for token in POLICY_TOKENS
         )
 
@@ -364,8 +347,8 @@ class RobotsTxt:
         {'ai-train': False, 'use': 'reference'}
         """
         path = path_of(url)
-        stated = self._group_records(user_agent).get(CONTENT_SIGNAL)
-        return (stated or self._extensions.file.get(CONTENT_SIGNAL)).of(path)
+        stated = self._group_records(user_agent).get(other_records.CONTENT_SIGNAL)
+        return (stated or self._extensions.file.get(other_records.CONTENT_SIGNAL)).of(path)
 
     def content_usage(self, url: str, user_agent: UserAgent) -> dict[str, bool]:
         """Return the Content-Usage preferences for a URL by name: True for y, False for n.
@@ -375,7 +358,7 @@ class RobotsTxt:
         ValueError as `allowed` does.
         """
         path = path_of(url)
-        stated = self._group_records(user_agent).get(CONTENT_USAGE)
+        stated = self._group_records(user_agent).get(other_records.CONTENT_USAGE)
         if not stated or not self.allowed(url, user_agent):
             return {}
         return stated.of(path)
@@ -387,7 +370,7 @@ class RobotsTxt:
         A license is for every crawler, wherever it stands in the file. A relative one is resolved
         as in `sitemaps`. Nothing fetches them.
         """
-        return self._extensions.resolved(LICENSE)
+        return self._extensions.resolved(other_records.LICENSE)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, RobotsTxt):
@@ -412,12 +395,12 @@ class RobotsTxt:
         return self._text, self._strict, self._url, self._reason, self._detail
 
     @property
-    def _extensions(self) -> Records:
+    def _extensions(self) -> other_records.Records:
         if self._records is None:
-            self._records = Records(self._text, strict=self._strict, url=self._url)
+            self._records = other_records.Records(self._text, strict=self._strict, url=self._url)
         return self._records
 
-    def _group_records(self, user_agent: UserAgent) -> RecordValues:
+    def _group_records(self, user_agent: UserAgent) -> other_records.RecordValues:
         return self._extensions.of(self._token(user_agent))
 
     def _verdict(self, path: str, user_agent: UserAgent) -> Verdict:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
 from math import isfinite
@@ -22,7 +21,7 @@ from markupsafe import Markup
 
 from ..protocol.printable import printable
 from . import answers
-from .records import Report
+from .records import Report, moment
 
 if TYPE_CHECKING:
     from .survey import Survey
@@ -194,11 +193,6 @@ def octets(number: int) -> str:
         return f"{number:,} B"
     kibibytes = number / 1_024
     return f"{kibibytes:.1f} KiB" if kibibytes < 10 else f"{kibibytes:,.0f} KiB"
-
-
-def moment(time: datetime) -> str:
-    """Return a time in the one format of pages and summaries: ``2026-11-22 09:30:00 UTC``."""
-    return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def period(first: str, last: str | None) -> str:

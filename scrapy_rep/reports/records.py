@@ -58,6 +58,11 @@ def utc(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
+def moment(time: datetime) -> str:
+    """Return a time as pages, summaries and tools show it: ``2026-11-22 09:30:00 UTC``."""
+    return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+
+
 class Counts(Struct):
     """What happened to the requests for pages, and the requests for robots.txt files.
 

@@ -20,13 +20,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..protocol.access import (
-    MAX_RETRY_AFTER,
-    AccessPolicy,
-    AccessResult,
-    CopyInfo,
-    access_result,
-)
+from ..protocol.access import MAX_RETRY_AFTER, AccessPolicy, AccessResult, CopyInfo, access_result
 from ..protocol.lines import SIZE_LIMIT
 
 
