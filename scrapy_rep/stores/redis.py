@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from math import ceil
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 from uuid import uuid4
@@ -67,74 +68,9 @@ PAGE_SIZE = 100  # keys that are read at once when all entries are read
 VALUE_LIMIT = OCTETS_LIMIT + 16
 """The most bytes of a value: a fence of 15 digits, a space and an entry."""
 
-TOKEN_LIMIT = 63
-"""The index of the last byte that scripts read of other values: a fence, a space and a token."""
-
 _CLIENT_ERRORS = (redis.RedisError, RedisClusterException, OSError)
 
-# Each script declares all keys that it uses, which are in one slot, so that it also runs on a
-# cluster. It uses pcall where a key may have another type, and reads the start of a value only: any
-# program may write to the server, and a script would copy a value of 2 GB.
-
-_FUNCTIONS = f"""
-local function start_of(key)
-    return redis.pcall("GETRANGE", key, 0, {TOKEN_LIMIT})
-end
-local function fence_of(value)
-    local digits = type(value) == "string" and string.match(value, "^%d+") or ""
-    return #digits <= 15 and tonumber(digits) or 0
-end
-"""
-
-# KEYS: lease; for a claim also fence, entry. ARGV: token, milliseconds, the maximum of a lease; for
-# a claim also the lowest fence, the seconds that the fence is kept, index of the last byte.
-# Returns the milliseconds to wait, fence, entry.
-_LEASE = f"""{_FUNCTIONS}
-local left = redis.call("PTTL", KEYS[1])
-local holds = left > 0 and left <= tonumber(ARGV[3])
-local granted = start_of(KEYS[1]) == ARGV[1] or not holds
-if granted then
-    redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
-    left = 0
-end
-if not KEYS[2] then
-    return {{left}}
-end
-local entry = redis.pcall("GETRANGE", KEYS[3], 0, ARGV[6])
-local fence = math.max(fence_of(start_of(KEYS[2])), fence_of(entry))
-if granted then
-    fence = math.max(fence + 1, tonumber(ARGV[4]))
-    redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[1], "EX", ARGV[5])
-end
-return {{left, string.format("%.0f", fence), type(entry) == "string" and entry or ""}}
-"""
-
-# KEYS: fence, entry. ARGV: fence or an empty string, bytes, the seconds that the entry is kept.
-_PUT = f"""{_FUNCTIONS}
-local stored = fence_of(start_of(KEYS[2]))
-local fence = tonumber(ARGV[1]) or stored
-if fence < stored then
-    return 0
-end
-redis.call("SET", KEYS[2], string.format("%.0f ", fence) .. ARGV[2], "EX", ARGV[3])
-if fence_of(start_of(KEYS[1])) <= fence then
-    redis.call("DEL", KEYS[1])
-end
-return 1
-"""
-
-# KEYS: lease. ARGV: token, the milliseconds of the delay.
-_RELEASE = f"""{_FUNCTIONS}
-if start_of(KEYS[1]) ~= ARGV[1] then
-    return 0
-end
-if tonumber(ARGV[2]) > 0 then
-    redis.call("SET", KEYS[1], "-", "PX", ARGV[2])
-else
-    redis.call("DEL", KEYS[1])
-end
-return 1
-"""
+_SCRIPT = Path(__file__).with_suffix(".lua").read_text("utf-8")
 
 
 class RedisStore(ThreadedStore):
@@ -199,27 +135,27 @@ class RedisStore(ThreadedStore):
     def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
         _, *keys = self._keys(origin)
         token = "" if fence is None else fence
-        return bool(self._run_script(_PUT, keys, token, encode(entry), self._ttl))
+        return bool(self._run_script("put", keys, token, encode(entry), self._ttl))
 
     def _claim(self, origin: str, seconds: float) -> Claim:
         durations = _milliseconds(seconds), _milliseconds(MAX_LEASE)
         others = int(time.time() * 1000), self._ttl, VALUE_LIMIT
         left, fence, value = self._run_script(
-            _LEASE, self._keys(origin), self._token, *durations, *others
+            "lease", self._keys(origin), self._token, *durations, *others
         )
         return Claim(left == 0, decoded(_octets(value)), int(fence))
 
     def _release(self, origin: str) -> None:
-        self._run_script(_RELEASE, self._keys(origin)[:1], self._token, 0)
+        self._run_script("release", self._keys(origin)[:1], self._token, 0)
 
     def _reserve_host(self, host: str, lease: float) -> float:
         durations = _milliseconds(lease), _milliseconds(MAX_LEASE)
-        (left,) = self._run_script(_LEASE, self._host_keys(host), self._token, *durations)
+        (left,) = self._run_script("lease", self._host_keys(host), self._token, *durations)
         return min(int(left) / 1000, MAX_RETRY)
 
     def _release_host(self, host: str, delay: float) -> None:
         milliseconds = _milliseconds(delay) if delay > 0 else 0
-        self._run_script(_RELEASE, self._host_keys(host), self._token, milliseconds)
+        self._run_script("release", self._host_keys(host), self._token, milliseconds)
 
     def _keys(self, origin: str) -> tuple[str, str, str]:
         """Return the keys of the claim, the fence and the entry of an origin."""
@@ -244,8 +180,8 @@ class RedisStore(ThreadedStore):
                     name = key[len(start) : -len(end)].decode("utf-8", "replace")
                     yield name, _octets(value)  # None for a key of another type
 
-    def _run_script(self, script: str, keys: Sequence[str], *arguments: object) -> Any:
-        return self._client.eval(script, len(keys), *keys, *arguments)
+    def _run_script(self, function: str, keys: Sequence[str], *arguments: object) -> Any:
+        return self._client.eval(_SCRIPT, len(keys), *keys, function, *arguments)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
