@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
+from . import usage
 from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
@@ -45,13 +46,7 @@ from .records import (
     parse_visit_time,
 )
 from .robotstxt import RobotsTxt
-from .usage import (
-    POLICY_PREFIX,
-    POLICY_TOKENS,
-    has_other_label,
-    has_unreadable_signal,
-    has_unreadable_usage,
-)
+from .usage import POLICY_PREFIX, POLICY_TOKENS
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 
@@ -759,7 +754,7 @@ CHECKS = {
     b"content-signal": [
         Check(
             Code.UNREADABLE_SIGNAL,
-            has_unreadable_signal,
+            usage.has_unreadable_signal,
             "a part of content-signal {value} is not defined and is skipped",
             "write an optional path and then a list such as 'search=yes, ai-train=no'",
         ),
@@ -767,13 +762,13 @@ CHECKS = {
     b"content-usage": [
         Check(
             Code.UNREADABLE_USAGE,
-            has_unreadable_usage,
+            usage.has_unreadable_usage,
             "content-usage {value}, or a value in it, cannot be read and states nothing",
             "write an optional path and then a list such as 'train-ai=n, search=y'",
         ),
         Check(
             Code.OTHER_LABEL,
-            has_other_label,
+            usage.has_other_label,
             "content-usage {value} has a label of an earlier draft or of content-signal, which "
             "states nothing",
             "write train-ai, ai-use or search",

@@ -24,14 +24,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from . import paths
 from .lines import line_number, line_numbers
-from .paths import (
-    ROBOTS_TXT,
-    encode_query,
-    path_has_reserved_query,
-    pattern_has_reserved_query,
-    pattern_of,
-)
 from .verdict import Reason, Rule, Verdict
 
 if TYPE_CHECKING:
@@ -139,10 +133,10 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
     encoded = None
     for number, pattern in enumerate(patterns):
         matched = matches(pattern, path, steps)
-        if not matched and pattern_has_reserved_query(pattern):
+        if not matched and paths.pattern_has_reserved_query(pattern):
             # RFC 9309 §2.2.2, figure 4: "?baz=https://foo.bar" matches its encoded form.
-            encoded = encoded or encode_query(path)
-            matched = matches(encode_query(pattern), encoded, steps)
+            encoded = encoded or paths.encode_query(path)
+            matched = matches(paths.encode_query(pattern), encoded, steps)
         if steps.left < 0:
             yield TOO_COMPLEX
             return
@@ -187,9 +181,9 @@ class PatternIndex:
         self._allows = allows
         self._build(range(len(patterns)), list(patterns))
         reserved = {
-            number: encode_query(pattern)
+            number: paths.encode_query(pattern)
             for number, pattern in enumerate(patterns)
-            if "?" in pattern and pattern_has_reserved_query(pattern)
+            if "?" in pattern and paths.pattern_has_reserved_query(pattern)
         }
         if reserved:
             encoded = [reserved.get(number, "") for number in range(len(patterns))]
@@ -227,8 +221,8 @@ class PatternIndex:
                             if matches(self._patterns[number], path):
                                 best = number
                                 break
-        if self._encoded is not None and path_has_reserved_query(path):
-            return min(best, self._encoded.first(encode_query(path), steps or Steps.of(path)))
+        if self._encoded is not None and paths.path_has_reserved_query(path):
+            return min(best, self._encoded.first(paths.encode_query(path), steps or Steps.of(path)))
         return best
 
     def _first_of(self, keys: Iterable[str], path: str, best: int, steps: Steps) -> int:
@@ -311,7 +305,7 @@ def _end(part: str) -> str:
 
 
 def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: bytes) -> None:
-    pattern, length = pattern_of(value)
+    pattern, length = paths.pattern_of(value)
     rule = (-length, disallow, position, pattern)
     if pattern in ranked:
         # Rules with the same pattern are one rule, with the length of the longer spelling. Allow
@@ -352,7 +346,7 @@ class GroupMatcher:
 
     def verdict(self, path: str) -> Verdict:
         """Return the verdict for a path."""
-        if path == ROBOTS_TXT:
+        if path == paths.ROBOTS_TXT:
             return _ROBOTS_TXT_VERDICT
         if not self._asked:
             self._asked = True
@@ -373,7 +367,7 @@ class GroupMatcher:
 
         Rules with the same pattern count as one (RFC 9309 §2.2.2), so they follow each other.
         """
-        if path == ROBOTS_TXT:
+        if path == paths.ROBOTS_TXT:
             return ()
         rules = list(self._text.rules(path.encode()))
         patterns = [pattern for _, _, _, pattern in rank(rules, strict=self._text.strict)]

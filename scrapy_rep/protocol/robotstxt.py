@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from . import records as other_records
@@ -60,21 +61,6 @@ class RobotsTxt:
     They are hashable and picklable. `str` and `repr` are short and safe to log.
     """
 
-    __slots__ = (
-        "_cleaner",
-        "_detail",
-        "_groups",
-        "_indexed",
-        "_is_cut",
-        "_matchers",
-        "_reason",
-        "_records",
-        "_spans",
-        "_strict",
-        "_text",
-        "_url",
-    )
-
     def __init__(self, body: bytes, *, strict: bool = False, url: str | None = None) -> None:
         if url is not None and not isinstance(url, str):
             raise TypeError(f"url must be str or None, not {type(url).__name__}")
@@ -89,9 +75,6 @@ class RobotsTxt:
         self._spans = groups(self._text, strict=self._strict)
         self._indexed: dict[object, _Indexed] = {}
         self._matchers: dict[bytes, GroupMatcher] = {}
-        self._groups: tuple[Group, ...] | None = None
-        self._records: other_records.Records | None = None
-        self._cleaner: other_records.ParameterCleaner | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, strict: bool = False, url: str | None = None) -> RobotsTxt:
@@ -196,7 +179,7 @@ class RobotsTxt:
         path = path_of(url)
         return self._matcher(self._token(user_agent)).matching_rules(path)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[Group, ...]:
         r"""The groups in the order of the file, each with its agents and its rules.
 
@@ -207,9 +190,7 @@ class RobotsTxt:
         ...     print(group.agents, *group.rules)
         ('a', 'b') line 3, Disallow: /x line 4, Allow: /x/y
         """
-        if self._groups is None:
-            self._groups = tuple(list_groups(self._text, strict=self._strict))
-        return self._groups
+        return tuple(list_groups(self._text, strict=self._strict))
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -302,8 +283,6 @@ class RobotsTxt:
         >>> robots.canonicalize("https://example.com/shop/book?ref=mail&id=7&sid=1#reviews")
         'https://example.com/shop/book?id=7#reviews'
         """
-        if self._cleaner is None:
-            self._cleaner = other_records.ParameterCleaner(self.clean_params)
         return self._cleaner.clean(url)
 
     @property
@@ -394,11 +373,13 @@ class RobotsTxt:
     def _identity(self) -> tuple[object, ...]:
         return self._text, self._strict, self._url, self._reason, self._detail
 
-    @property
+    @cached_property
     def _extensions(self) -> other_records.Records:
-        if self._records is None:
-            self._records = other_records.Records(self._text, strict=self._strict, url=self._url)
-        return self._records
+        return other_records.Records(self._text, strict=self._strict, url=self._url)
+
+    @cached_property
+    def _cleaner(self) -> other_records.ParameterCleaner:
+        return other_records.ParameterCleaner(self.clean_params)
 
     def _group_records(self, user_agent: UserAgent) -> other_records.RecordValues:
         return self._extensions.of(self._token(user_agent))
