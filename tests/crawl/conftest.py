@@ -295,6 +295,27 @@ class Clock:
         self.step = now - time.time() - self.ahead
 
 
+NOW = 1_700_000_000.0
+
+
+class VirtualClock(MachineClock):
+    """A clock that advances only while a coroutine sleeps on it, and that a test may set."""
+
+    now = NOW
+    set_forward = 0.0
+    """Seconds by which the machine's clock was set."""
+
+    def time(self) -> float:
+        return self.now + self.set_forward
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float, _: Any = None) -> None:
+        self.now += seconds
+        await MachineClock().sleep(0)
+
+
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the package during the test."""

@@ -18,15 +18,13 @@ from scrapy import Request
 from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.frontier.clock import Clock
 from testing.faults import answer_when
 from testing.web import Page, Received, Site, Web, redirect, text
 
-from .conftest import FOLLOWING, Caller, Crawl, Visitor
+from .conftest import EXEMPT, FOLLOWING, PRIVATE, Caller, Crawl, Visitor, numbers, until
 
 Write = Callable[[str], dict[str, Any]]
 WHO = 'reason = "as agreed"\ngiven_by = "owner@example.com"\n'
-PRIVATE = "User-agent: *\nDisallow: /private\n"
 DETAIL = "as agreed (owner@example.com)"
 
 
@@ -66,9 +64,7 @@ def rules_of(settings: dict[str, Any]) -> LocalRulesFile:
 # Disallow
 
 
-async def test_a_disallow_is_added_to_the_rules_of_the_site(
-    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_disallow_is_added_to_the_sites_rules(web: Web, crawl: Crawl, write: Write) -> None:
     site, other = web.site("User-agent: *\nAllow: /\nDisallow: /b"), web.site()
     settings = write(disallow(site.root, "/a", "/b"))
     outcome = await crawl([*site.urls("/a/1", "/b", "/c"), other.url("/a/1")], settings)
@@ -82,14 +78,13 @@ async def test_a_disallow_is_added_to_the_rules_of_the_site(
     assert outcome.stats["robotstxt/local/disallowed"] == 2
     assert outcome.stats["robotstxt/forbidden/local-rule"] == 2
     assert "robotstxt/local/allowed" not in outcome.stats
-    assert (
-        f"Forbidden by a local rule: <GET {site.url('/a/1')}> (local-rule: {DETAIL})" in caplog.text
-    )
+    line = f"Forbidden by a local rule: <GET {site.url('/a/1')}> (local-rule: {DETAIL})"
+    assert line in outcome.log.text
 
 
 async def test_a_disallowed_site_receives_nothing(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site()
-    exempt = Request(site.url("/exempt"), meta={"dont_obey_robotstxt": True})
+    exempt = Request(site.url("/exempt"), meta=dict(EXEMPT))
     outcome = await crawl([*site.urls("/", "/a"), exempt], write(disallow("127.0.0.1", "/")))
     assert site.received == []
     assert len(outcome.failures) == 3
@@ -146,9 +141,7 @@ async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: 
 # Exceptions
 
 
-async def test_an_exception_allows_what_the_file_disallows(
-    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_exception_allows_what_is_disallowed(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site(PRIVATE)
     urls = site.urls("/private/open/1", "/private/2", "/public")
     outcome = await crawl(urls, write(exception("127.0.0.1", "/private/open", "/public")))
@@ -157,9 +150,9 @@ async def test_an_exception_allows_what_the_file_disallows(
     assert (verdict.allowed, verdict.reason, verdict.detail) == (True, Reason.LOCAL_RULE, DETAIL)
     # What the file allows anyway needs no exception.
     assert outcome.responses[urls[2]].meta["robotstxt"].reason is Reason.RULES
-    assert outcome.failures[urls[1]].verdict.reason is Reason.RULES  # type: ignore[attr-defined]
+    assert outcome.reasons == {urls[1]: Reason.RULES}
     assert outcome.stats["robotstxt/local/allowed"] == 1
-    assert f"Allowed by a local rule: <GET {urls[0]}> (local-rule: {DETAIL})" in caplog.text
+    assert f"Allowed by a local rule: <GET {urls[0]}> (local-rule: {DETAIL})" in outcome.log.text
 
 
 @pytest.mark.parametrize(
@@ -182,8 +175,7 @@ async def test_an_exception_waits_for_no_next_attempt(web: Web, crawl: Crawl, wr
         async def start(self) -> AsyncIterator[Any]:
             async for request in super().start():
                 yield request
-                while site.robots_fetches < 2:
-                    await Clock().sleep(0.05)
+                await until(lambda: site.robots_fetches >= 2)
 
     second = answer_when(lambda: site.page_paths, text("User-agent: *\nDisallow:\n"))
 
@@ -211,11 +203,8 @@ async def test_an_exception_keeps_the_visit_time(web: Web, crawl: Crawl, write: 
     rules = exception(site.root, "/private/1") + disallow(site.root, "/mail")
     outcome = await crawl(site.urls("/private/1", "/private/2", "/mail"), write(rules))
     assert site.page_paths == []
-    verdicts = [
-        error.verdict.reason  # type: ignore[attr-defined]
-        for _, error in sorted(outcome.failures.items())
-    ]
-    assert verdicts == [Reason.LOCAL_RULE, Reason.VISIT_TIME, Reason.RULES]
+    reasons = [reason for _, reason in sorted(outcome.reasons.items())]
+    assert reasons == [Reason.LOCAL_RULE, Reason.VISIT_TIME, Reason.RULES]
 
 
 # Sites
@@ -351,19 +340,15 @@ class Changer(Visitor):
     site: Site
     pages = 2
 
-    async def change(self) -> None:
-        assert self.crawler.stats is not None
-        while len(self.site.page_paths) < self.pages:
-            await Clock().sleep(0.02)
-        self.path.write_text(self.new, "utf-8")
-        while not self.crawler.stats.get_value("robotstxt/local_rules_reloads"):
-            await Clock().sleep(0.02)
-        self.received = len(self.site.page_paths)
-
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        await self.change()
+        assert self.crawler.stats is not None
+        stats = self.crawler.stats
+        await until(lambda: len(self.site.page_paths) >= self.pages)
+        self.path.write_text(self.new, "utf-8")
+        await until(lambda: stats.get_value("robotstxt/local_rules_reloads"))
+        self.received = len(self.site.page_paths)
 
 
 class CallerAndChanger(Caller, Changer):
@@ -377,14 +362,13 @@ class CallerAndChanger(Caller, Changer):
     [
         pytest.param({"DOWNLOAD_DELAY": 0.2}, "", {}, id="in the download slot"),
         pytest.param({}, "Crawl-delay: 0.2", {}, id="in the queue"),
-        pytest.param({"DOWNLOAD_DELAY": 0.2}, "", {"dont_obey_robotstxt": True}, id="exempt"),
+        pytest.param({"DOWNLOAD_DELAY": 0.2}, "", EXEMPT, id="exempt"),
     ],
 )
 async def test_a_new_disallow_holds_for_all_requests_that_wait(
     web: Web,
     crawl: Crawl,
     write: Write,
-    caplog: pytest.LogCaptureFixture,
     spider: type[Changer],
     settings: dict[str, Any],
     rules: str,
@@ -392,10 +376,7 @@ async def test_a_new_disallow_holds_for_all_requests_that_wait(
 ) -> None:
     site = web.site(f"User-agent: *\nDisallow:\n{rules}\n")
     local = write("# none yet\n")
-    urls = [
-        Request(url, meta=dict(meta), dont_filter=True)
-        for url in site.urls(*(f"/{number}" for number in range(60)))
-    ]
+    urls = [Request(url, meta=dict(meta)) for url in site.urls(*numbers(60))]
     outcome = await crawl(
         urls,
         {**settings, **local},
@@ -409,7 +390,7 @@ async def test_a_new_disallow_holds_for_all_requests_that_wait(
     assert len(outcome.failures) == 60 - len(site.page_paths)
     assert {each.verdict.detail for each in outcome.failures.values()} == {DETAIL}  # type: ignore[attr-defined]
     assert outcome.stats["robotstxt/local_rules_reloads"] == 1
-    assert "have changed, and apply now" in caplog.text
+    assert "have changed, and apply now" in outcome.log.text
 
 
 async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(

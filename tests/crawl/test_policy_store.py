@@ -28,10 +28,11 @@ from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.claims import Lookup
 from scrapy_rep.stores.sqlite import MemoryStore
 
+from .conftest import NOW, VirtualClock
+
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
 BODY = b"User-agent: *\nDisallow: /\n"
-NOW = 1_700_000_000.0
 
 
 def rules(expires_at: float, body: bytes = BODY) -> Rules:
@@ -107,26 +108,6 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
 
 
 # With a store
-
-
-class VirtualClock(Clock):
-    """A clock that advances only while a coroutine sleeps on it, and that a test may set."""
-
-    def __init__(self, now: float = NOW) -> None:
-        self.now = now
-        self.set_forward = 0.0
-        """Seconds by which the machine's clock was set."""
-        super().__init__()
-
-    def time(self) -> float:
-        return self.now + self.set_forward
-
-    def monotonic(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float, _: Any = None) -> None:
-        self.now += seconds
-        await Clock().sleep(0)
 
 
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:

@@ -12,20 +12,9 @@ from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.base import LEASE
 from scrapy_rep.stores.claims import Claims, Lookup
 from scrapy_rep.stores.sqlite import SQLiteStore
+from tests.crawl.conftest import VirtualClock
 
 ORIGIN = "https://a.example"
-
-
-class Time:
-    """A clock of all crawlers, which a test sets."""
-
-    now = 1_700_000_000.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.now += seconds
 
 
 def entry(body: bytes) -> Entry:
@@ -35,7 +24,7 @@ def entry(body: bytes) -> Entry:
 class Crawler:
     """One of several crawlers with a store in the same file."""
 
-    def __init__(self, path: Path, time: Time) -> None:
+    def __init__(self, path: Path, time: VirtualClock) -> None:
         self.time = time
         self.store = SQLiteStore(path, ttl=1e9, now=time.monotonic)
         self.store.open()
@@ -51,7 +40,7 @@ Pair = tuple[Crawler, Crawler]
 
 @pytest.fixture
 def crawlers(tmp_path: Path) -> Iterator[Pair]:
-    time = Time()
+    time = VirtualClock()
     made = Crawler(tmp_path / "a.db", time), Crawler(tmp_path / "a.db", time)
     yield made
     for crawler in made:

@@ -11,6 +11,7 @@ from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
 from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
+from tests.crawl.conftest import VirtualClock as Clock
 
 OLD, NEW = (Entry(AccessResult.SUCCESSFUL, at, 0, body=b"") for at in (1, 2))
 
@@ -29,13 +30,6 @@ class FailingStore(MemoryStore):
         return super()._call(*arguments)
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
@@ -48,7 +42,7 @@ def failing() -> FailingStore:
 
 @pytest.fixture
 def store(failing: FailingStore, clock: Clock) -> FallbackStore:
-    return FallbackStore(failing, clock=clock)
+    return FallbackStore(failing, clock=clock.monotonic)
 
 
 async def test_a_failed_store_is_tried_again_after_an_interval(
@@ -76,7 +70,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
 async def test_an_entry_without_a_claim_replaces_no_newer_one(clock: Clock, is_newer: bool) -> None:
     """The file was claimed while the store had failed, and is put when the store works again."""
     failing = FailingStore()
-    other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock)
+    other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock.monotonic)
     failing.left = 0
     mine = await store.claim("a", 60)
     assert mine.fence == 0

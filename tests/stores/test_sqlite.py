@@ -36,10 +36,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "robots.db"
 
 
-def store(path: Path) -> SQLiteStore:
-    return SQLiteStore(path, ttl=60)
-
-
 # In processes of their own, which call the blocking methods of a store
 
 KILLS, MAX_LIFETIME = 25, 0.04
@@ -147,7 +143,7 @@ async def test_a_file_that_is_locked_at_the_start_is_waited_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
-    opened = store(path)
+    opened = SQLiteStore(path, ttl=60)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         opened.open()
@@ -249,7 +245,7 @@ async def test_an_invalid_entry_counts_as_missing(path: Path, entry: str) -> Non
 
 
 async def test_an_origin_that_is_not_utf_8_does_not_end_the_entries(path: Path) -> None:
-    opened = store(path)
+    opened = opened_store(path)
     await opened.put(ORIGIN, ENTRY)
     change(path, "INSERT INTO entries VALUES (CAST(x'ff61' AS TEXT), 0, x'00', 0)")
     assert dict(opened.entries()) == {ORIGIN: ENTRY, "\N{REPLACEMENT CHARACTER}a": None}
@@ -265,7 +261,7 @@ async def test_only_the_owner_can_read_a_new_file(path: Path, existing: int | No
     try:
         if existing is not None:
             os.close(os.open(path, os.O_CREAT, existing))
-        opened = store(path)
+        opened = SQLiteStore(path, ttl=60)
         await opened.put(ORIGIN, ENTRY)
     finally:
         os.umask(mask)
@@ -283,7 +279,7 @@ def test_nothing_is_written_through_a_symbolic_link(path: Path, suffix: str, the
         target.write_bytes(b"Precious words.")
     path.with_name(path.name + suffix).symlink_to(target)
     with suppress(StoreError):
-        store(path).open()
+        opened_store(path)
     assert target.exists() is there
     if there:
         assert target.read_bytes() == b"Precious words."
@@ -292,7 +288,7 @@ def test_nothing_is_written_through_a_symbolic_link(path: Path, suffix: str, the
 def test_a_file_that_is_not_regular_is_refused(path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(StoreError, match="regular"):
-        store(path).open()
+        opened_store(path)
 
 
 @pytest.mark.parametrize(
