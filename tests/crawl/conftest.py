@@ -96,6 +96,11 @@ class Outcome:
         return our_warnings(self.log)
 
     @property
+    def errors(self) -> list[logging.LogRecord]:
+        """The errors in the log."""
+        return [each for each in self.log.records if each.levelno >= logging.ERROR]
+
+    @property
     def reasons(self) -> dict[str, Reason]:
         """Why requests were dropped, by URL. No request failed otherwise."""
         errors = self.failures.items()
@@ -163,8 +168,7 @@ class Closer(Visitor):
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
             yield request
-        while not all(site.received for site in self.awaited):
-            await MachineClock().sleep(0.02)
+        await until(lambda: all(site.received for site in self.awaited))
         await MachineClock().sleep(0.3)
         self.stop()
 

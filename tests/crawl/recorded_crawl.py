@@ -8,12 +8,25 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from importlib import import_module
+from subprocess import Popen
 from typing import Any
 
 from testing.measure import process_on
+from testing.web import Site
+from tests.test_workers import workers
 
 from .conftest import Visitor
+
+
+def recorded_crawl(
+    sites: Iterable[Site], pages: int = 1, **settings: Any
+) -> AbstractContextManager[list[Popen[str]]]:
+    """Start the process of a crawl, which ends with the context."""
+    values = {"settings": settings, "roots": [site.root for site in sites], "pages": pages}
+    return workers([json.dumps(values)], module=__name__)
 
 
 def main(settings: dict[str, Any], roots: list[str], pages: int) -> None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import random
-import subprocess
 import sys
 import time
 from contextlib import redirect_stdout
@@ -27,10 +25,11 @@ from scrapy_rep.reports.archive import ArchivedRobotsTxt, read
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, Web, redirect, text
+from tests.test_workers import output_of
 
 from .conftest import Clock, Crawl, Outcome, Visitor, make_crawler, run_crawler
+from .recorded_crawl import recorded_crawl
 
-ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "127.0.0.1"
 
 
@@ -255,30 +254,17 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     assert f"{error.value}. The crawl does not start." in caplog.messages
 
 
-def run(web: Web, body: bytes = RULES, sites: int = 1, **settings: Any) -> subprocess.Popen[str]:
-    roots = [web.site(body).root for _ in range(sites)]
-    arguments = json.dumps({"settings": settings, "roots": roots, "pages": 1})
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.crawl.recorded_crawl", arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def test_a_crawl_without_an_archive_imports_neither_reports_nor_warcio(web: Web) -> None:
-    output, log = run(web).communicate(timeout=120)
-    assert output.strip() == "scrapy_rep.crawl.middleware", log
+    with recorded_crawl([web.site(RULES)]) as (process,):
+        assert output_of(process).strip() == "scrapy_rep.crawl.middleware"
 
 
 def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
     body = RULES + random.Random(1).randbytes(300_000)
-    process = run(web, body, 30, REP_ARCHIVE=str(path))
-    while process.poll() is None and (not path.exists() or path.stat().st_size < 1_000_000):
-        time.sleep(0.001)
-    process.kill()
-    process.communicate()
+    sites = [web.site(body) for _ in range(30)]
+    with recorded_crawl(sites, REP_ARCHIVE=str(path)) as (process,):
+        while process.poll() is None and (not path.exists() or path.stat().st_size < 1_000_000):
+            time.sleep(0.001)
     problems: list[str] = []
     found = list(read(path, problems.append))
     assert all(archived.body == body for archived in found)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import logging
 import socket
 import ssl
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import trustme
@@ -37,9 +37,8 @@ def assert_nothing_went_wrong(outcome: Outcome) -> None:
     assert outcome.responses.keys() | outcome.failures.keys() == outcome.requests.keys()
     assert not outcome.responses.keys() & outcome.failures.keys()
     assert outcome.stats["finish_reason"] == "finished"
-    records = outcome.log.records
-    assert [each.getMessage() for each in records if each.levelno >= logging.ERROR] == []
-    assert not any(record.exc_info for record in records)
+    assert outcome.errors == []
+    assert not any(record.exc_info for record in outcome.log.records)
 
 
 # A timeout, too, means that a robots.txt is unreachable. The other faults have time on any machine.
@@ -143,22 +142,10 @@ PAGES = ("/a", "/b", "/private")
 ERRORS = [ValueError, asyncio.CancelledError]
 
 
-def fails(error: type[BaseException]) -> Any:
-    def fail(*_: object, **__: object) -> Any:
-        raise error("unforeseen")
-
-    return fail
-
-
-def our_errors(outcome: Outcome) -> list[logging.LogRecord]:
-    records = (each for each in outcome.log.records if each.name.startswith("scrapy_rep"))
-    return [each for each in records if each.levelno >= logging.ERROR]
-
-
 PLACES = {
-    "the parser": lambda patch, error: patch.setattr(Origin, "parse", fails(error)),
-    "the response": lambda patch, error: patch.setattr(Fetcher, "_event", fails(error)),
-    "the end": lambda patch, error: patch.setattr(PolicyCache, "_on_content", fails(error)),
+    "the parser": (Origin, "parse"),
+    "the response": (Fetcher, "_event"),
+    "the end": (PolicyCache, "_on_content"),
 }
 
 
@@ -168,14 +155,14 @@ async def test_an_error_in_a_fetch_is_a_failed_attempt(
     place: str, error: type[BaseException], web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = web.site(redirect("/rules"), {"/rules": Page(RULES)})
-    PLACES[place](monkeypatch, error)
+    monkeypatch.setattr(*PLACES[place], Mock(side_effect=error("unforeseen")))
     outcome = await crawl(site.urls(*PAGES), {"REP_RETRY_TIMES": 1})
     assert outcome.reasons == dict.fromkeys(site.urls(*PAGES), Reason.UNREACHABLE)
     assert site.page_paths.count("/a") == 0
     assert site.paths.count("/robots.txt") <= 2
     assert outcome.stats["robotstxt/unreachable"] == 1
     assert outcome.stats[f"robotstxt/exception_count/{error}"] >= 1
-    (logged,) = our_errors(outcome)
+    (logged,) = outcome.errors
     assert site.root in logged.getMessage()
     assert "unforeseen" in outcome.log.text
     assert logged.exc_info
@@ -185,11 +172,11 @@ async def test_an_error_after_a_fetch_does_not_change_its_result(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = web.site(RULES)
-    monkeypatch.setattr(PolicyCache, "_on_result", fails(ValueError))
+    monkeypatch.setattr(PolicyCache, "_on_result", Mock(side_effect=ValueError))
     outcome = await crawl(site.urls(*PAGES))
     assert set(outcome.responses) == set(site.urls("/a", "/b"))
     assert site.paths.count("/robots.txt") == 1
-    assert len(our_errors(outcome)) == 1
+    assert len(outcome.errors) == 1
 
 
 @pytest.mark.skipif(not HAS_VERBATIM_URL, reason="Scrapy 2.14 refuses such a URL")

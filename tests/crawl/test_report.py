@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import gzip
 import json
-import subprocess
-import sys
-import time
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from pathlib import Path
@@ -30,13 +27,11 @@ from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
+from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
 
-from .conftest import FOLLOWING, Crawl, Visitor
-
-ROOT = Path(__file__).parents[2]
-LONGEST_WAIT = 60.0
-"""Seconds that a test waits for another process at most."""
+from .conftest import EXEMPT, FOLLOWING, Crawl, InTurn, Visitor, numbers
+from .recorded_crawl import recorded_crawl
 
 ROBOTS = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\n"
 
@@ -94,9 +89,7 @@ async def test_counts_are_those_of_the_server(web: Web, reported: Reported, tmp_
     first = web.site(ROBOTS, {"/a": Page(b"", 500)})
     second = web.site(None, {"/d": redirect("/f")}, host="127.0.0.2")
     paths = ["/a", "/b", "/private/1", "/private/2", "/private/open", "/c.pdf"]
-    exempt = [
-        Request(url, meta={"dont_obey_robotstxt": True}) for url in first.urls("/private/3", "/x")
-    ]
+    exempt = [Request(url, meta=dict(EXEMPT)) for url in first.urls("/private/3", "/x")]
     requests = [*first.urls(*paths), *second.urls("/d", "/e.pdf"), *exempt]
     report = await reported(requests, {"RETRY_ENABLED": True, "RETRY_TIMES": 1})
     for site in (first, second):
@@ -124,16 +117,9 @@ async def test_counts_are_those_of_the_server(web: Web, reported: Reported, tmp_
 
 async def test_exceptions_have_the_rule_that_they_break(web: Web, reported: Reported) -> None:
     site = web.site(ROBOTS)
-
-    class Asker(Visitor):
-        def parse(self, response: Response, **_: Any) -> Any:
-            for path in ("/private/1", "/private/2", "/free"):
-                yield response.follow(path, self.done, meta={"dont_obey_robotstxt": True})
-
-        def done(self, response: Response) -> None:
-            pass
-
-    origin = origin_in(await reported(site.urls("/a"), spider=Asker), site)
+    urls = site.urls("/private/1", "/private/2", "/free")
+    then = {site.url("/a"): [Request(url, meta=dict(EXEMPT)) for url in urls]}
+    origin = origin_in(await reported(site.urls("/a"), spider=InTurn, then=then), site)
     rows = [row for row in origin.deciding if row.allowed is None]
     broken, free = sorted(rows, key=lambda row: -row.sent)
     assert (str(broken.rule), broken.agent, broken.detail) == ("Disallow: /private", "*", None)
@@ -270,7 +256,7 @@ async def test_directives_and_uses(web: Web, reported: Reported) -> None:
 
 async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     site = web.site("User-agent: *\nCrawl-delay: 0.3\n")
-    outcome = await crawl(site.urls(*(f"/{number}" for number in range(5))), reporting(tmp_path))
+    outcome = await crawl(site.urls(*numbers(5)), reporting(tmp_path))
     report = report_in(tmp_path)
     (host,) = report.hosts
     received = gaps(site)
@@ -307,9 +293,7 @@ async def test_a_path_that_cannot_be_written_stops_the_crawl(
 async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    fail = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr(files, "_write", fail)
     monkeypatch.setattr("os.fsync", fail)
     site = web.site(ROBOTS)
@@ -340,21 +324,14 @@ async def test_without_robots_txt_there_is_no_report(
 
 def test_a_killed_process_leaves_what_it_had(web: Web, tmp_path: Path) -> None:
     site = web.site(ROBOTS, {"*": Page(delay=0.05)})
-    settings = reporting(tmp_path, CONCURRENT_REQUESTS=1)
-    arguments = json.dumps({"settings": settings, "roots": [site.root], "pages": 5000})
-    command = [sys.executable, "-m", "tests.crawl.recorded_crawl", arguments]
-    logs: list[Path] = []
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL) as process:
-        until = time.monotonic() + LONGEST_WAIT
-        try:
-            while not logs or read_reports(logs).totals.sent < 5:
-                assert time.monotonic() < until
-                assert process.poll() is None, "the crawl is over"
-                time.sleep(0.05)
-                logs = [path for path in tmp_path.glob("*.events.gz") if path.stat().st_size]
-        finally:
-            process.kill()
-    report = read_reports(logs)
+
+    def logs() -> list[Path]:
+        return [path for path in tmp_path.glob("*.events.gz") if path.stat().st_size]
+
+    with recorded_crawl([site], 5000, **reporting(tmp_path, CONCURRENT_REQUESTS=1)) as (process,):
+        wait_until(lambda: logs() and read_reports(logs()).totals.sent >= 5, "the event log")
+        assert process.poll() is None, "the crawl is over"
+    report = read_reports(logs())
     assert not (tmp_path / "report.json").exists()
     (run,) = report.runs
     assert run.ended_at is None
@@ -383,12 +360,8 @@ async def test_long_settings_are_cut(web: Web, reported: Reported) -> None:
     hosts = [f"{number}.{'x' * 50}.example" for number in range(20_000)]
     long = {"REP_5XX_AS_404_HOSTS": hosts, "USER_AGENT": "testbot/1.0 (" + "x" * 5_000 + ")"}
     (run,) = (await reported(web.site(ROBOTS).urls("/a"), long)).runs
-    values = [
-        run.settings["REP_5XX_AS_404_HOSTS"],
-        run.scrapy_settings["USER_AGENT"],
-        run.user_agent,
-    ]
-    assert [len(value) for value in values] == [300, 300, 300]
+    assert len(run.settings["REP_5XX_AS_404_HOSTS"]) == 300
+    assert len(run.scrapy_settings["USER_AGENT"]) == len(run.user_agent) == 300
 
 
 async def test_tdm_files_are_no_pages(web: Web, reported: Reported) -> None:
@@ -438,7 +411,7 @@ async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -
     site = web.site(SCRIPT)
     down = web.site(Page(b"", status=503), host="127.0.0.2")
     urls = [*site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"), *down.urls("/b")]
-    exempt = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
+    exempt = Request(site.url("/private/2"), meta=dict(EXEMPT))
     settings = {
         "REP_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],
         "REP_RETRY_TIMES": 0,
