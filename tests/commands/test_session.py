@@ -17,6 +17,7 @@ from scrapy_rep.commands.context import CommandError
 from scrapy_rep.commands.session import opened, session_settings
 from scrapy_rep.exceptions import SettingError
 from testing.web import Page, Web, redirect, text
+from tests.crawl.test_local_rules import disallow, exception
 
 from .conftest import Cli, write
 
@@ -99,12 +100,7 @@ async def test_scrapys_http_cache_is_named(web: Web, cli: Cli, tmp_path: Path) -
 
 async def test_local_rules_count(web: Web, cli: Cli) -> None:
     site = web.site(RULES)
-    write(
-        local_toml=f'[[disallow]]\nsite = "{site.root}"\nrules = "Disallow: /y"\nreason = "asked"\n'
-        'given_by = "owner"\n'
-        f'[[exception]]\nsite = "{site.root}"\nrules = "Allow: /x/1"\nreason = "agreed"\n'
-        'given_by = "owner"\nuntil = 2090-01-01\n'
-    )
+    write(local_toml=disallow(site.root, "/y") + exception(site.root, "/x/1"))
     urls = site.urls("/y", "/x/1", "/x/2")
     code, records = await checked(cli, *urls, REP_LOCAL_RULES="local.toml")
     assert code == 1

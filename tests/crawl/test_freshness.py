@@ -66,27 +66,26 @@ DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
 
 
 @pytest.mark.parametrize(
-    ("headers", "sent", "settings"),
+    ("headers", "sent"),
     [
-        pytest.param({"ETag": '"1"'}, {"if-none-match": '"1"'}, {}, id="ETag"),
-        pytest.param({"ETag": 'W/"1"'}, {"if-none-match": 'W/"1"'}, {}, id="weak"),
-        pytest.param({"Last-Modified": DATE}, {"if-modified-since": DATE}, {}, id="Last-Modified"),
+        pytest.param({"ETag": '"1"'}, {"if-none-match": '"1"'}, id="ETag"),
+        pytest.param({"ETag": 'W/"1"'}, {"if-none-match": 'W/"1"'}, id="weak"),
+        pytest.param({"Last-Modified": DATE}, {"if-modified-since": DATE}, id="Last-Modified"),
         pytest.param(
             {"ETag": '"1"', "Last-Modified": DATE},
             {"if-none-match": '"1"', "if-modified-since": DATE},
-            {},
             id="both",
         ),
-        pytest.param({"ETag": f'"{"1" * 300}"'}, {}, {}, id="too long"),
-        pytest.param({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}, {}, id="controls"),
-        pytest.param({}, {}, {}, id="neither"),
+        pytest.param({"ETag": f'"{"1" * 300}"'}, {}, id="too long"),
+        pytest.param({"ETag": '"\x01"', "Last-Modified": "\x7f"}, {}, id="controls"),
+        pytest.param({}, {}, id="neither"),
     ],
 )
 async def test_rfc_validators_are_sent_back(
-    web: Web, clock: Clock, headers: Any, sent: Any, settings: dict[str, Any]
+    web: Web, clock: Clock, headers: Any, sent: Any
 ) -> None:
     site = web.site(Page(RULES, headers=headers))
-    async with travel(settings) as spider:
+    async with travel() as spider:
         assert not await spider.fetches(site.url("/private"))
         if sent:
             site.pages["/robots.txt"] = Page(b"", 304)

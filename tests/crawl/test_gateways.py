@@ -14,10 +14,9 @@ from scrapy.utils.reactor import is_reactor_installed
 from scrapy_rep import Reason
 from testing.web import Page, Received, Web, between, redirect, text
 
-from .conftest import ALL, Crawl, InTurn, Outcome, in_turn, numbers
+from .conftest import ALL, PRIVATE, Crawl, InTurn, Outcome, in_turn, numbers
 
 PAGE = Path(__file__).parents[2] / "docs/usage/proxies-and-browsers.md"
-RULES = "User-agent: *\nDisallow: /private\n"
 SLOW, BUSY, FREE, OLD = (f"{name}.example" for name in ("slow", "busy", "free", "old"))
 
 
@@ -27,9 +26,9 @@ class Gateway:
     def __init__(self, web: Web) -> None:
         self.received: list[tuple[float, str]] = []
         self.pages: dict[str, Page] = {
-            f"http://{SLOW}/robots.txt": text(f"{RULES}Crawl-delay: 1\n"),
-            f"http://{BUSY}/robots.txt": text(RULES),
-            f"https://{FREE}/robots.txt": text(RULES),
+            f"http://{SLOW}/robots.txt": text(f"{PRIVATE}Crawl-delay: 1\n"),
+            f"http://{BUSY}/robots.txt": text(PRIVATE),
+            f"https://{FREE}/robots.txt": text(PRIVATE),
             f"https://{OLD}/robots.txt": redirect(f"https://{FREE}/robots.txt"),
         }
         self._busy = in_turn(Page("busy", 503, {"Retry-After": "2"}))
@@ -149,7 +148,7 @@ async def test_replaced_requests_are_noted_once_in_a_crawl(
     settings: dict[str, Any] = {"JOBDIR": str(tmp_path)} if in_jobdir else {}
     Replaces.api = gateway.api
     urls = [f"http://{FREE}{path}" for path in ("/private/1", *numbers(4))]
-    gateway.pages[f"http://{FREE}/robots.txt"] = text(RULES)
+    gateway.pages[f"http://{FREE}/robots.txt"] = text(PRIVATE)
     outcome = await crawl(urls, {**settings, "DOWNLOADER_MIDDLEWARES": {middleware: number}})
     assert len(gateway.times(FREE)) == (4 if number > 100 else 5)
     (note,) = notes(outcome)

@@ -19,7 +19,7 @@ from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing.faults import DISALLOWED, MIB, PATHS, RULES, outcome_of
 from testing.web import Web, redirect, text
 
-from .conftest import Crawl, Outcome
+from .conftest import Crawl
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # asyncore, on Python 3.11 and earlier
@@ -154,25 +154,21 @@ def ftp(tmp_path: Path) -> Iterator[Ftp]:
         site.close()
 
 
-def reasons(outcome: Outcome) -> list[Reason]:
-    return list(outcome.reasons.values())
-
-
 async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: Ftp) -> None:
     site = ftp()
     outcome = await crawl(site.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
     if not is_reactor_installed():  # Scrapy has no FTP there
-        assert (site.paths, reasons(outcome)) == ([], [Reason.UNREACHABLE] * 2)
+        assert (site.paths, [*outcome.reasons.values()]) == ([], [Reason.UNREACHABLE] * 2)
         return
     assert site.received == [("anonymous", "anonymous@", "robots.txt"), ("me", "secret", "public")]
-    assert reasons(outcome) == [Reason.RULES]
+    assert [*outcome.reasons.values()] == [Reason.RULES]
 
 
 async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> None:
     site = ftp(None)
     outcome = await crawl(site.urls(*PATHS))
     if not is_reactor_installed():
-        assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+        assert [*outcome.reasons.values()] == [Reason.UNREACHABLE] * 2
         return
     assert sorted(site.paths) == list(PATHS)
     known = outcome.middleware.origins[site.root]
@@ -190,7 +186,7 @@ async def test_ftp_that_fails_is_unreachable(crawl: Crawl, ftp: Ftp, options: An
     site = ftp(**options)
     outcome = await crawl(site.urls(*PATHS), {"REP_TIMEOUT": 3})
     assert site.paths == []
-    assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+    assert [*outcome.reasons.values()] == [Reason.UNREACHABLE] * 2
     if "greeting" in options:
         is_read = is_reactor_installed()
         reason = "the connection was closed" if is_read else "NotSupported"
@@ -201,7 +197,7 @@ async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> Non
     silent = web.site()  # waits for a request of HTTP
     url = f"ftp://127.0.0.1:{silent.port}/public"
     outcome = await crawl([url], {"REP_TIMEOUT": 0.4})
-    assert reasons(outcome) == [Reason.UNREACHABLE]
+    assert [*outcome.reasons.values()] == [Reason.UNREACHABLE]
     expected = "it took longer than REP_TIMEOUT" if is_reactor_installed() else "NotSupported"
     assert outcome.failure_of(f"ftp://127.0.0.1:{silent.port}").startswith(expected)
 
@@ -214,11 +210,11 @@ async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: Ftp, tmp_path
         file.truncate(300 * MIB)
     outcome = await crawl(site.urls(*PATHS))
     if not is_reactor_installed():
-        assert reasons(outcome) == [Reason.UNREACHABLE] * 2
+        assert [*outcome.reasons.values()] == [Reason.UNREACHABLE] * 2
         return
     assert site.paths == ["/public"]
     assert site.cut_off == ["robots.txt"]
-    assert reasons(outcome) == [Reason.RULES]
+    assert [*outcome.reasons.values()] == [Reason.RULES]
 
 
 async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: Ftp) -> None:

@@ -9,7 +9,7 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -24,26 +24,26 @@ from scrapy_rep.frontier.frontier import Address, Place
 from scrapy_rep.origin import Origin
 from scrapy_rep.stores import ThreadedStore
 from scrapy_rep.stores.claims import Claims
-from scrapy_rep.stores.entry import DICTIONARY, VERSION
+from scrapy_rep.stores.entry import VERSION
 from scrapy_rep.stores.registry import open_for_tool
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
+from tests.stores.test_entry import deflated
 
 from .conftest import (
+    PRIVATE,
     Clock,
     Crawl,
     Disturber,
     Outcome,
     Visitor,
     make_crawler,
-    our_warnings,
     run_crawler,
     together,
 )
 from .test_middleware import Listener
 
-PRIVATE = "User-agent: *\nDisallow: /private\n"
 PATHS = ("/", "/private/1")
 DAY = 86_400
 NOW = time.time()
@@ -62,20 +62,8 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 on_disk = pytest.mark.parametrize("kept", ["sqlite", "redis"], indirect=True)
 
 
-@pytest.fixture
-def at(clock: Clock) -> Callable[[float], None]:
-    """Sets the package's wall clock so many seconds ahead of the clock of this machine."""
-
-    def set_ahead(seconds: float) -> None:
-        clock.step = seconds
-
-    return set_ahead
-
-
 def verdict(outcome: Outcome, url: str) -> Verdict:
-    response = outcome.responses.get(url)
-    meta = outcome.requests[url].meta if response is None else response.meta
-    found: Verdict = meta["robotstxt"]
+    found: Verdict = (outcome.responses.get(url) or outcome.requests[url]).meta["robotstxt"]
     return found
 
 
@@ -151,11 +139,11 @@ LATER_CRAWLS: dict[str, list[Step]] = {
 
 @pytest.mark.parametrize("name", LATER_CRAWLS)
 async def test_later_crawls(
-    web: Web, crawl: Crawl, tmp_path: Path, at: Callable[[float], None], name: str
+    web: Web, crawl: Crawl, tmp_path: Path, clock: Clock, name: str
 ) -> None:
     site = web.site()
     for number, step in enumerate(LATER_CRAWLS[name]):
-        at(step.at)
+        clock.step = step.at
         site.pages["/robots.txt"] = step.robots or site.pages["/robots.txt"]
         urls = site.urls(f"/{number}", f"/private/{number}")
         store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
@@ -352,9 +340,7 @@ async def test_claims_are_renewed_while_a_crawl_fetches(
 def octets(**fields: object) -> bytes:
     """Return an entry that disallows everything, with these fields in its head."""
     head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
-    deflate = zlib.compressobj(zdict=DICTIONARY)
-    content = json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n"
-    return VERSION + deflate.compress(content) + deflate.flush()
+    return deflated(json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n")
 
 
 INJECTED = {"url": "https://a.example/robots.txt", "etag": '"1"\r\nX-Injected: 1'}
@@ -382,7 +368,6 @@ async def test_an_invalid_entry_is_ignored_and_replaced(
     kept: dict[str, Any],
     other: Any,
     entry: bytes,
-    caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     site = web.site(PRIVATE)
@@ -395,7 +380,7 @@ async def test_an_invalid_entry_is_ignored_and_replaced(
         assert set(outcome.responses) == {site.url("/")}
     assert site.paths == ["/robots.txt", "/", "/"]
     assert "x-injected" not in site.received[0].headers
-    assert our_warnings(caplog) == []
+    assert outcome.warnings == []
 
 
 # Redis fails and works again
@@ -409,7 +394,7 @@ def a_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 
 
 async def test_redis_may_fail_and_work_again(
-    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0.3)
     sites = [web.site(PRIVATE) for _ in range(7)]
@@ -430,7 +415,7 @@ async def test_redis_may_fail_and_work_again(
         next_urls=urls[1:],
     )
     assert set(outcome.responses) == set(urls)
-    (warning,) = our_warnings(caplog)
+    (warning,) = outcome.warnings
     assert "The crawl continues without it" in warning
     with a_redis.client as client:
         keys = {key.decode() for key in client.keys("rep:7:*")}
@@ -439,7 +424,7 @@ async def test_redis_may_fail_and_work_again(
 
 
 async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
-    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_rep.stores.redis.SOCKET_TIMEOUT", 0.3)
     sites = [web.site(PRIVATE) for _ in range(4)]
@@ -452,5 +437,5 @@ async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
         next_urls=urls[1:],
     )
     assert set(outcome.responses) == set(urls)
-    assert len(our_warnings(caplog)) == 1
+    assert len(outcome.warnings) == 1
     assert outcome.stats["finish_reason"] == "finished"

@@ -14,6 +14,7 @@ from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
 from .conftest import Clock, Crawl, Outcome, Visitor, in_turn
+from .test_local_rules import disallow
 
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}
@@ -99,11 +100,9 @@ async def test_a_file_that_states_nothing(
 async def test_a_disallowed_file_is_not_fetched(
     web: Web, crawl: Crawl, tmp_path: Path, is_local: bool
 ) -> None:
-    rule, rules = "Disallow: /.well-known/", tmp_path / "rules.toml"
-    site = site_with(web, tdmrep(), "" if is_local else f"User-agent: *\n{rule}")
-    rules.write_text(
-        f'[[disallow]]\nsite = "{site.root}"\nrules = "{rule}"\nreason = "a"\ngiven_by = "b"\n'
-    )
+    closed, rules = "User-agent: *\nDisallow: /.well-known/", tmp_path / "rules.toml"
+    site = site_with(web, tdmrep(), "" if is_local else closed)
+    rules.write_text(disallow(site.root, "/.well-known/"))
     settings = {**ON, "REP_LOCAL_RULES": str(rules) if is_local else None}
     outcome = await crawl(site.urls("/1", "/2"), settings)
     assert TDM not in site.paths
