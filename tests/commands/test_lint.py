@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import example, given
@@ -200,10 +201,7 @@ def test_rules_are_explained(run: Run) -> None:
 def test_a_file_that_cannot_be_written(
     run: Run, robots_txt: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(file: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", refuse)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     done = run("lint", "robots.txt", "--fix")
     assert done.code == 2
     assert done.err == "scrapy-rep: cannot write robots.txt: No space left on device\n"

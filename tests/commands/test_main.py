@@ -9,7 +9,7 @@ import re
 import sys
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from scrapy.settings import Settings
@@ -20,10 +20,9 @@ from scrapy_rep.commands.main import TOOLS, console
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
-from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.report_samples import log
 
-from .conftest import Done, Run, tool, write
+from .conftest import Done, Run, fill, tool, write
 
 
 def test_entry_points() -> None:
@@ -59,11 +58,8 @@ def files(run: Run) -> Run:
     cut, rows = gzip.compress(os.urandom(5000))[:4000], '{"site": "a", "result": "rules"}\n{"site"'
     write(latin_txt=b"\xff\xfe\0", none_txt="", cut_gz=cut, cut_tgz=cut)
     write(rows_jsonl=rows, rows_parquet=rows)
-    store = SQLiteStore(Path("a.sqlite"), ttl=1e9)
-    store.add(
-        "https://a.example", Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"", status=200), replace=True
-    )
-    store.disconnect()
+    entry = Entry(AccessResult.SUCCESSFUL, 1, 2, 2, b"", status=200)
+    fill("a.sqlite", {"https://a.example": entry})
     return run
 
 
@@ -165,9 +161,7 @@ def test_wrong_usage_is_one_line_and_code_2(files: Run, arguments: list[str], me
 
 
 def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(**_: Any) -> int:
-        raise RuntimeError("one\ntwo \x1b[2J" + "x" * 5000)
-
+    fail = Mock(side_effect=RuntimeError("one\ntwo \x1b[2J" + "x" * 5000))
     monkeypatch.setattr(check.check_tool, "callback", fail)
     done = run("check", "/")
     assert done.code == ExitCode.UNKNOWN
@@ -180,10 +174,7 @@ def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch)
 def test_interruptions(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
 ) -> None:
-    def fail(**_: Any) -> int:
-        raise error
-
-    monkeypatch.setattr(check.check_tool, "callback", fail)
+    monkeypatch.setattr(check.check_tool, "callback", Mock(side_effect=error))
     assert run("check", "/") == Done(code, "", "")
 
 

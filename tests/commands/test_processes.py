@@ -19,9 +19,10 @@ from pathlib import Path
 
 import pytest
 
+from testing.redis_server import wait_until
 from testing.web import Page, Web
 
-from .conftest import TIMEOUT, environment_of, started, tool, wait_until, write
+from .conftest import TIMEOUT, environment_of, started, tool, write
 
 pytestmark = pytest.mark.usefixtures("run")
 
@@ -134,7 +135,7 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web, name: str) -> None:
     slow = Page(delay=2 * TIMEOUT)
     site = web.site(RULES, {"/slow": slow}) if name == "view" else web.site(slow)
     with started(name, site.url("/slow"), "-a", "x", text=True) as process:
-        wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received))
+        wait_until(lambda: "/slow" in site.paths or (name == "check" and site.received), name)
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (130, "", "")
@@ -164,7 +165,7 @@ console()
 def test_signals_while_a_tool_waits_for_input(number: int) -> None:
     with started("lint", "-", stdin=subprocess.PIPE) as process:
         waiting = Path(f"/proc/{process.pid}/wchan")
-        wait_until(lambda: "pipe" in waiting.read_text())
+        wait_until(lambda: "pipe" in waiting.read_text(), "the tool")
         process.send_signal(number)
         out, errors = process.communicate()
     code = 130 if number == signal.SIGINT else -number

@@ -17,13 +17,13 @@ from scrapy_rep.commands import survey as survey_module
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.reports.survey import MAX_LISTED, Survey
 from scrapy_rep.stores.entry import Entry
-from scrapy_rep.stores.sqlite import SQLiteStore
 from testing import generated
 from testing.archives import response, write_archive
+from testing.redis_server import wait_until
 from testing.web import Page, Web, redirect
 from testing.web import text as plain
 
-from .conftest import TIMEOUT, Cli, Done, Run, started, wait_until, write
+from .conftest import TIMEOUT, Cli, Done, Run, fill, started, write
 
 FILES = {
     "shops/a.txt": b"User-agent: *\nDisallow: /cart\nCrawl-delay: 5\nSitemap: https://a.example/s",
@@ -139,15 +139,13 @@ def test_a_damaged_tar_file(run: Run, mode: str) -> None:
 
 
 def test_a_store(run: Run) -> None:
-    store = SQLiteStore(Path("a.sqlite"), ttl=1e6)
     rules, page = (
         Entry(AccessResult.SUCCESSFUL, 1, 2, 2, body, status=200)
         for body in (FILES["news/c.txt"], b"[]")
     )
-    store.add("https://a.example", rules, replace=True)
-    store.add("https://b.example", Entry(AccessResult.UNREACHABLE, 1, 2, status=503), replace=True)
-    store.add("https://a.example/.well-known/tdmrep.json", page, replace=True)
-    store.disconnect()
+    down = Entry(AccessResult.UNREACHABLE, 1, 2, status=503)
+    tdm = "https://a.example/.well-known/tdmrep.json"
+    fill("a.sqlite", {"https://a.example": rules, "https://b.example": down, tdm: page})
     record = record_of(run("survey", "sqlite:///a.sqlite", "--json"))
     assert (record.sites, record.files) == (2, 1)
     assert numbers(record, "statuses") == {"200": 1, "503": 1}
@@ -291,7 +289,7 @@ def test_sigterm_leaves_no_folder(
     site = web.site(Page(delay=2 * TIMEOUT))
     (tmp_path / "sites.txt").write_text(site.root)
     with started("survey", str(tmp_path / "sites.txt")) as process:
-        wait_until(lambda: site.received)
+        wait_until(lambda: site.received, "the request")
         process.terminate()
         out, errors = process.communicate()
     assert (process.returncode, out, errors) == (143, b"", b"")

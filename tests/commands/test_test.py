@@ -6,6 +6,7 @@ import pytest
 
 from scrapy_rep.commands import test as test_module
 from testing.web import Page, Web
+from tests.crawl.test_page_middleware import TRAINING
 
 from .conftest import Cli, Run, write
 
@@ -110,27 +111,17 @@ async def test_sites(web: Web, cli: Cli) -> None:
     assert "3 expectations: 0 hold, 3 not known." in done.out
 
 
-TRAINING = """\
-User-agent: *
-Disallow: /private
-
-User-agent: __usage_ai-training
-Disallow: /art
-Allow: /art/free
-"""
-
-
 @pytest.mark.parametrize(
     ("expectation", "holds", "why"),
     [
         ("disallow __usage_ai-training /art/1", True, ""),
         ("allow __usage_ai-training /art/free/1", True, ""),
-        ("allow __usage_ai-training /art/1", False, "line 5, Disallow: /art, for __usage_ai-tr"),
+        ("allow __usage_ai-training /art/1", False, "line 5, Disallow: /art/, for __usage_ai-t"),
         # The group of everyone has no part in it, and what is not stated is not granted.
-        ("disallow __usage_ai-training /private", False, "nothing is stated for __usage_ai-tr"),
+        ("disallow __usage_ai-training /shut/", False, "nothing is stated for __usage_ai-tr"),
         ("allow __usage_ai-training /news", False, "nothing is stated for __usage_ai-training"),
         ("allow __usage_other /news", False, "nothing is stated for __usage_other"),
-        ("disallow * /private", True, ""),
+        ("disallow * /shut/", True, ""),
         ("allow * /art/1", True, ""),
     ],
 )

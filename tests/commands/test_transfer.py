@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,10 +17,9 @@ from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.stores.threaded import ThreadedStore
 from testing.redis_server import RedisServer
 
-from .conftest import Run, tool, write
+from .conftest import Run, content, fill, tool, write
 
 URL = "https://a.example/robots.txt"
 COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)
@@ -37,23 +37,9 @@ ENTRIES = {
 }
 
 
-def fill(store: ThreadedStore, entries: dict[str, Entry]) -> None:
-    store.open()
-    for key, entry in entries.items():
-        store.add(key, entry, replace=True)
-    store.disconnect()
-
-
-def content(path: str) -> dict[str, Entry | None]:
-    store = SQLiteStore(Path(path), ttl=1e9)
-    found = dict(store.entries())
-    store.disconnect()
-    return found
-
-
 @pytest.fixture
 def store(run: Run) -> None:
-    fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), ENTRIES)
+    fill("a.sqlite", ENTRIES)
 
 
 @pytest.mark.usefixtures("store")
@@ -106,10 +92,10 @@ def test_a_newer_entry_stays(run: Run) -> None:
         (newer, newer, "6 not newer than those in the store, and left out\n"),
         (older, ENTRIES[key], "1 replaced\n5 not newer than those in the store, and left out\n"),
     ):
-        fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), {key: known})
+        fill("a.sqlite", {key: known})
         assert run("import", "sqlite:///a.sqlite", "x.jsonl").out == out
         assert content("a.sqlite")[key] == left
-    fill(SQLiteStore(Path("a.sqlite"), ttl=1e9), {key: newer})
+    fill("a.sqlite", {key: newer})
     done = run("import", "sqlite:///a.sqlite", "x.jsonl", "--replace")
     assert (done.code, done.out) == (0, "6 replaced\n")
     assert content("a.sqlite") == ENTRIES
@@ -192,10 +178,8 @@ def test_an_entry_that_cannot_be_read(run: Run) -> None:
 
 @pytest.mark.usefixtures("store")
 def test_a_store_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr(SQLiteStore, "_entries", fail)
+    error = sqlite3.OperationalError("disk I/O error")
+    monkeypatch.setattr(SQLiteStore, "_entries", Mock(side_effect=error))
     done = run("export", "sqlite:///a.sqlite")
     assert done.code == 3
     assert "failed" in done.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 from unittest.mock import Mock
@@ -17,7 +16,6 @@ from scrapy_rep.stores import Entry, Store, StoreError
 from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
-from scrapy_rep.stores.registry import open_store
 from testing.redis_server import RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
@@ -144,12 +142,6 @@ async def test_every_fault_of_a_server_is_handled(error: Exception) -> None:
     await store.close()
 
 
-def test_a_cluster_that_does_not_answer_is_a_store_error() -> None:
-    with pytest.raises(StoreError, match="cannot be connected") as error:
-        RedisStore("redis+cluster://:Zk9@127.0.0.1:1", ttl=60)
-    assert "Zk9" not in str(error.value)
-
-
 def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
     """Old servers repeat an unknown command."""
     for user, option in ((":Zk9x%2Fy@", ""), ("user:Zk9x%2Fy@", ""), ("", "?password=Zk9x%2Fy")):
@@ -160,13 +152,6 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
                 store.open()
             assert "Zk9x" not in str(error.value)
             assert error.value.__cause__ is None
-
-
-def test_without_the_package_an_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "scrapy_rep.stores.redis")
-    monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(StoreError, match="pip install redis"):
-        open_store("redis://127.0.0.1/0", jobdir=None, ttl=60)
 
 
 # The URL
@@ -208,8 +193,3 @@ def test_an_invalid_url_is_an_error_without_the_password(url: str, message: str)
     with pytest.raises(StoreError, match=message) as error:
         RedisStore(url, ttl=60)
     assert "Zk" not in str(error.value)
-
-
-def test_an_unknown_option_is_an_error() -> None:
-    with pytest.raises(StoreError, match="invalid option"):
-        RedisStore("redis://127.0.0.1:1/0?unknown=1", ttl=60).open()

@@ -94,7 +94,6 @@ async def test_a_class_or_a_function_returns_the_store(source: Any) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("postgres://h/db", f"it must be {store_forms()}"),
         ("scrapy_rep.missing.Store", "No module named 'scrapy_rep.missing'"),
         ("scrapy_rep.stores.Missing", "has no attribute 'Missing'"),
         (lambda ttl: None, "a store needs shared, open, close, get, put, claim, release"),
