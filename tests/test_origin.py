@@ -34,16 +34,8 @@ Answer = tuple[bool, Reason]
 DOWN = Unreachable("status 503", 503, URL)
 
 
-def rules(
-    at: float,
-    robots: RobotsTxt = FILE,
-    *,
-    held: float = DAY,
-    url: str = URL,
-    etag: str | None = None,
-    lifetime: float | None = None,
-) -> Rules:
-    return Rules(robots, 200, CopyInfo(url, etag, lifetime=lifetime), at + held)
+def rules(at: float, robots: RobotsTxt = FILE, held: float = DAY, etag: str | None = None) -> Rules:
+    return Rules(robots, 200, CopyInfo(URL, etag), at + held)
 
 
 def missing(at: float, *, disallow: bool = False) -> Unavailable:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from io import BufferedReader, BytesIO, TextIOWrapper
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import msgspec
@@ -193,7 +192,7 @@ def tool(
 
 @contextmanager
 def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Start a tool in a process of its own. It is killed if the test fails, or after TIMEOUT."""
+    """Start a tool in a process of its own, which ends with the context."""
     with subprocess.Popen(
         [sys.executable, "-m", "scrapy_rep.commands.main", *arguments],
         env=environment_of(),
@@ -201,16 +200,10 @@ def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
         stderr=subprocess.PIPE,
         **options,
     ) as process:
-        timer = Timer(TIMEOUT, process.kill)
-        timer.daemon = True
-        timer.start()
         try:
             yield process
-        except BaseException:
-            process.kill()
-            raise
         finally:
-            timer.cancel()
+            process.kill()
 
 
 def environment_of(**more: str) -> dict[str, str]:

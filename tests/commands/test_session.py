@@ -6,6 +6,7 @@ import asyncio
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from scrapy.settings import Settings
@@ -207,11 +208,7 @@ async def test_without_the_middleware_it_says_so(cli: Cli) -> None:
 def test_how_scrapy_does_not_start(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, message: str
 ) -> None:
-    def run_crawl(_: Settings, **__: Any) -> None:
-        if error is not None:
-            raise error
-
-    monkeypatch.setattr(session_module, "run_crawl", run_crawl)
+    monkeypatch.setattr(session_module, "run_crawl", Mock(side_effect=error))
     with pytest.raises(CommandError, match=message), opened(Settings()):
         raise AssertionError
 

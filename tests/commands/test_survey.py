@@ -291,7 +291,7 @@ def test_sigterm_leaves_no_folder(
     with started("survey", str(tmp_path / "sites.txt")) as process:
         wait_until(lambda: site.received, "the request")
         process.terminate()
-        out, errors = process.communicate()
+        out, errors = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, out, errors) == (143, b"", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["sites.txt"]
 

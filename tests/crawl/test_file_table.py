@@ -26,11 +26,11 @@ T = 1_700_000_000.123
 ROBOTS = b"User-agent: *\nDisallow: /private/\nCrawl-delay: 5\nSitemap: /map.xml\n"
 
 
-def origin_after(*events: FetchResult, now: float = T) -> Origin:
+def origin_after(*events: FetchResult) -> Origin:
     origin = Origin(KEY)
     for number, event in enumerate(events):
-        origin.start_fetch(now + number)
-        origin.apply(event, now + number)
+        origin.start_fetch(T + number)
+        origin.apply(event, T + number)
     return origin
 
 

@@ -50,6 +50,8 @@ class Gateway:
 
 def example(gateway: Gateway) -> type:
     """The download handler of the documentation, for a gateway."""
+    if not is_reactor_installed():
+        pytest.skip("the handler derives from one that needs a reactor")
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     (block,) = (block for block in blocks if "class GatewayHandler" in block)
     namespace: dict[str, Any] = {}
@@ -63,8 +65,6 @@ def example(gateway: Gateway) -> type:
 async def test_the_handler_keeps_rules_delays_and_back_off_of_each_site(
     web: Web, crawl: Crawl
 ) -> None:
-    if not is_reactor_installed():
-        pytest.skip("the handler derives from one that needs a reactor")
     gateway = Gateway(web)
     handler = example(gateway)
     roots = f"http://{SLOW}", f"http://{BUSY}", f"https://{FREE}", f"https://{OLD}"
@@ -89,8 +89,6 @@ async def test_the_handler_keeps_rules_delays_and_back_off_of_each_site(
 
 
 async def test_an_error_of_the_gateway_is_no_answer_of_a_site(web: Web, crawl: Crawl) -> None:
-    if not is_reactor_installed():
-        pytest.skip("the handler derives from one that needs a reactor")
     gateway = Gateway(web)
     gateway.pages[f"http://{OLD}/robots.txt"] = Page("", 401, {"X-Gateway-Error": "quota"})
     handlers = {"DOWNLOAD_HANDLERS": {"http": example(gateway)}}

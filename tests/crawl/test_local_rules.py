@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import time
-from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -19,9 +17,9 @@ from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict
 from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
 from testing.faults import answer_when
-from testing.web import Page, Received, Site, Web, redirect, text
+from testing.web import Page, Site, Web, redirect, text
 
-from .conftest import EXEMPT, FOLLOWING, PRIVATE, Caller, Crawl, Visitor, numbers, until
+from .conftest import EXEMPT, FOLLOWING, PRIVATE, Caller, Crawl, Visitor, in_turn, numbers, until
 
 Write = Callable[[str], dict[str, Any]]
 WHO = 'reason = "as agreed"\ngiven_by = "owner@example.com"\n'
@@ -177,15 +175,8 @@ async def test_an_exception_waits_for_no_next_attempt(web: Web, crawl: Crawl, wr
                 yield request
                 await until(lambda: site.robots_fetches >= 2)
 
-    second = answer_when(lambda: site.page_paths, text("User-agent: *\nDisallow:\n"))
-
-    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
-        if site.robots_fetches == 1:
-            writer.write(Page(b"", 503, {"Retry-After": "1"}).octets())
-        else:
-            await second(received, reader, writer)
-
-    site = web.site(answer)
+    second = answer_when(lambda: site.page_paths, text(""))
+    site = web.site(in_turn(Page(b"", 503, {"Retry-After": "1"}), then=second))
     settings = {
         **write(exception(site.root, "/open")),
         "REP_ON_UNREACHABLE": "wait",
@@ -394,29 +385,19 @@ async def test_a_new_disallow_holds_for_all_requests_that_wait(
 
 
 async def test_a_new_disallow_holds_for_a_robots_txt_that_is_not_fetched_yet(
-    web: Web, crawl: Crawl, write: Write
+    web: Web, crawl: Crawl, write: Write, caplog: pytest.LogCaptureFixture
 ) -> None:
-    local = write("# none yet\n")
-    crawls: list[Any] = []
+    settings = {**write("# none yet\n"), "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1}
+    late = answer_when(lambda: "and apply now" in caplog.text, text(""))
 
-    async def answer(received: Received, reader: StreamReader, writer: StreamWriter) -> None:
+    async def answer(*connection: Any) -> None:
         """Answer when the new rules apply: only then the other file can be fetched."""
         write(disallow(stopped.root, "/private") + disallow(stopped.root, "/other"))
-        while "robotstxt/local_rules_reloads" not in crawls[0].stats.get_stats():  # noqa: ASYNC110 - of another thread
-            await asyncio.sleep(0.02)
-        writer.write(text("User-agent: *\nDisallow:\n").octets())
+        await late(*connection)
 
     first, stopped = web.site(answer), web.site()
-
-    class Noting(Visitor):
-        async def start(self) -> AsyncIterator[Any]:
-            crawls.append(self.crawler)
-            async for request in super().start():
-                yield request
-
     urls = [first.url("/a"), *stopped.urls("/private/1", "/private/2", "/other")]
-    settings = {**local, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1}
-    outcome = await crawl(urls, settings, spider=Noting)
+    outcome = await crawl(urls, settings)
     assert first.page_paths == ["/a"]
     assert stopped.paths == []
     assert len(outcome.failures) == 3

@@ -60,7 +60,6 @@ def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
 DAY = 86_400.0
 WEEK = 7 * DAY
 RULES = (rules(NOW + 100), NOW)
-GONE = (Unavailable(URL, NOW + 100, 404), NOW)
 DOWN = (Unreachable("status 503", 503, URL), NOW)
 
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy.http import Response
 
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
-from .conftest import Clock, Crawl, Outcome, Visitor, in_turn
+from .conftest import Clock, Crawl, Disturber, Outcome, in_turn
 from .test_local_rules import disallow
 
 TDM = "/.well-known/tdmrep.json"
@@ -40,23 +38,6 @@ def stated(outcome: Outcome) -> dict[str, tuple[bool | None, str | None]]:
         directives = response.meta["page_directives"]
         found["/" + url.split("/", 3)[3]] = directives.tdm_reservation, directives.tdm_policy
     return found
-
-
-class OneByOne(Visitor):
-    """Requests a page when the one before has arrived, and some seconds have passed."""
-
-    clock: Clock
-    seconds: float
-
-    async def start(self) -> AsyncIterator[Any]:
-        self.left = [request async for request in super().start()]
-        yield self.left.pop(0)
-
-    def parse(self, response: Response, **_: Any) -> Any:
-        super().parse(response)
-        if self.left:
-            self.clock.ahead += self.seconds
-            yield self.left.pop(0)
 
 
 async def test_one_file_is_fetched_for_ten_pages(web: Web, crawl: Crawl) -> None:
@@ -136,8 +117,12 @@ async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
     def is_due() -> bool:  # the second answer: when the page was requested that waits for none
         return site.paths.count(TDM) == 1 or "/3" in site.paths
 
+    def wait() -> None:
+        clock.ahead += 61
+
     site = site_with(web, in_turn(Page(b"", 503), tdmrep(), once=is_due))
-    outcome = await crawl(site.urls("/1", "/2", "/3"), ON, spider=OneByOne, clock=clock, seconds=61)
+    then = {"then": [wait] * 2, "next_urls": site.urls("/2", "/3")}
+    outcome = await crawl(site.urls("/1"), ON, spider=Disturber, **then)
     assert stated(outcome)["/1"] == stated(outcome)["/2"] == (None, None)
     assert site.paths.count(TDM) == 2
     assert site.robots_fetches == 1

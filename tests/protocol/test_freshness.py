@@ -32,14 +32,12 @@ def date(offset: float) -> str:
 def seconds(
     cache_control: str | None = None,
     *,
-    age: str | None = None,
-    date: str | None = None,
-    expires: str | None = None,
     default: float = DEFAULT_LIFETIME,
     shared: bool = False,
+    **others: str | None,
 ) -> float:
     """Return how long a response with these headers is fresh."""
-    given = {"cache-control": cache_control, "age": age, "date": date, "expires": expires}
+    given = {"cache-control": cache_control, **others}
     headers = {name: value for name, value in given.items() if value is not None}
     policy = AccessPolicy(min_ttl=LEAST, max_ttl=MOST, shared=shared)
     return policy.expires_at(headers, NOW, default) - NOW

@@ -11,12 +11,9 @@ from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
 SITE = "https://example.com"
 
 
-def allowed(
-    robots_txt: str | bytes, url: str, agent: str = "foobot", *, strict: bool = False
-) -> bool:
+def allowed(robots_txt: str, url: str, agent: str = "foobot", *, strict: bool = False) -> bool:
     """Return the answer, which is the same with an index and without one."""
-    body = robots_txt if isinstance(robots_txt, bytes) else robots_txt.encode()
-    robots = RobotsTxt.parse(body, strict=strict)
+    robots = RobotsTxt.parse(robots_txt.encode(), strict=strict)
     answers = {robots.allowed(url, agent) for _ in range(3)}
     assert len(answers) == 1
     return answers.pop()
