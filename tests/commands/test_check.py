@@ -71,9 +71,7 @@ def test_reasons(run: Run, agent: str, text: str, url: str, code: int, why: str)
     assert check(run, url, "--json", agent=agent).record["allowed"] is not bool(code)
 
 
-def test_the_default_crawler_is_that_of_the_settings(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_settings_name_the_default_crawler(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["check", "--robots", "robots.txt", "/a"]
     done = run(*arguments, "-s", "ROBOTSTXT_USER_AGENT=otherbot")
     assert (done.code, done.err) == (1, "")

@@ -282,9 +282,7 @@ def test_two_surveys(run: Run, folder: Path) -> None:
         assert text in page
 
 
-def test_sigterm_leaves_no_folder(
-    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sigterm_leaves_nothing(web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     site = web.site(Page(delay=2 * TIMEOUT))
     (tmp_path / "sites.txt").write_text(site.root)
@@ -342,9 +340,7 @@ def test_a_header_of_any_size_is_no_name(run: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
-def test_a_bomb_is_not_read_to_its_end(
-    run: Run, monkeypatch: pytest.MonkeyPatch, mode: str
-) -> None:
+def test_no_bomb_is_read_to_its_end(run: Run, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     monkeypatch.setattr(survey_module, "INFLATED_FREE", 1 << 20)
     files = {"a": b"User-agent: *", "b": bytes(30 << 20), "c": b"User-agent: *"}
     write(x_tar=tar_of(files, mode))

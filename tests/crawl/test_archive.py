@@ -74,9 +74,7 @@ def archiving(crawl: Crawl, path: Path) -> Crawl:
     return run
 
 
-async def test_an_exchange_is_archived_as_it_was_on_the_wire(
-    web: Web, archiving: Crawl, path: Path
-) -> None:
+async def test_an_exchange_is_archived_unchanged(web: Web, archiving: Crawl, path: Path) -> None:
     robots = text(RULES, ETag='"1"', Set_Cookie="a=b", X_Other="1, 2")
     site = web.site(robots)
     before = time.time()

@@ -146,9 +146,7 @@ ITSELF = moved("/robots.txt", "a=1" + ATTRIBUTES)
 
 
 @pytest.mark.each_loop
-async def test_a_redirect_that_sets_a_cookie_is_no_loop(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_a_redirect_with_a_cookie_is_no_loop(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     """The cookie is returned in this fetch only, also if Scrapy caches responses."""
     second = moved("/robots.txt", "b=2")
     consent = {"/consent": moved("/robots.txt", "a=1")}

@@ -81,9 +81,7 @@ DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
         pytest.param({}, {}, id="neither"),
     ],
 )
-async def test_rfc_validators_are_sent_back(
-    web: Web, clock: Clock, headers: Any, sent: Any
-) -> None:
+async def test_rfc_validators_are_returned(web: Web, clock: Clock, headers: Any, sent: Any) -> None:
     site = web.site(Page(RULES, headers=headers))
     async with travel() as spider:
         assert not await spider.fetches(site.url("/private"))
@@ -189,9 +187,7 @@ async def test_what_waits_in_a_download_slot_obeys_the_new_file(web: Web, clock:
     assert site.paths == [*earlier, "/robots.txt", "/private"]
 
 
-async def test_what_waits_in_a_download_slot_does_not_outlive_its_file(
-    web: Web, clock: Clock
-) -> None:
+async def test_what_waits_in_a_slot_does_not_outlive_its_file(web: Web, clock: Clock) -> None:
     site = web.site(RULES)
     async with travel({"DOWNLOAD_DELAY": 1, "DOWNLOAD_DELAY_JITTER": 0}) as spider:
         assert await spider.fetches(site.url("/public"))

@@ -62,9 +62,7 @@ def example(gateway: Gateway) -> type:
 
 
 @pytest.mark.each_loop
-async def test_the_handler_keeps_rules_delays_and_back_off_of_each_site(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_handler_keeps_rules_delays_and_back_off_by_site(web: Web, crawl: Crawl) -> None:
     gateway = Gateway(web)
     handler = example(gateway)
     roots = f"http://{SLOW}", f"http://{BUSY}", f"https://{FREE}", f"https://{OLD}"

@@ -40,9 +40,7 @@ def sites_of(web: Web) -> dict[str, Site]:
     return {name: web.site(page, {"/login": HTML}) for name, (page, _) in ANSWERS.items()}
 
 
-async def test_each_is_a_reason_of_its_own_and_everything_is_allowed(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_each_has_its_own_reason_and_everything_is_allowed(web: Web, crawl: Crawl) -> None:
     sites = sites_of(web)
     outcome = await crawl([url for site in sites.values() for url in site.urls(*PATHS)])
     assert {name: outcome_of(site) for name, site in sites.items()} == dict.fromkeys(sites, ALLOWED)

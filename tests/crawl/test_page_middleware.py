@@ -112,9 +112,7 @@ def test_any_response_can_be_asked(response: Response, noindex: bool) -> None:
         (None, True),
     ],
 )
-def test_unavailable_after_is_compared_with_the_date_of_the_response(
-    date: str | None, expired: bool
-) -> None:
+def test_unavailable_after_is_compared_with_the_date(date: str | None, expired: bool) -> None:
     headers = {"X-Robots-Tag": "unavailable_after: 25 Jun 2010 15:00:00 GMT"}
     if date is not None:
         headers["Date"] = date
@@ -197,9 +195,7 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
 # Items
 
 
-async def test_items_of_pages_that_are_not_to_be_indexed_are_dropped(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_items_of_pages_with_noindex_are_dropped(web: Web, crawl: Crawl) -> None:
     past, future = (
         format_datetime(datetime.now(timezone.utc) + timedelta(days=days)) for days in (-1, 1)
     )
@@ -272,9 +268,7 @@ async def test_items_of_errbacks_are_dropped_too(
 NOFOLLOW_PAGE = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
 
 
-async def test_requests_of_pages_that_are_not_to_be_followed_are_dropped(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_requests_of_pages_with_nofollow_are_dropped(web: Web, crawl: Crawl) -> None:
     pages = {
         "/meta": html(NOFOLLOW_PAGE),
         "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
@@ -488,9 +482,7 @@ Allow: /art/free/
 """
 
 
-async def test_the_training_preference_signal_is_a_statement_and_no_verdict(
-    web: Web, crawl: Crawl
-) -> None:
+async def test_the_training_preference_signal_is_no_verdict(web: Web, crawl: Crawl) -> None:
     site = web.site(TRAINING, {"/art/picture": text("a picture")})
     paths = ("/", "/art/1", "/art/free/1", "/art/picture")
     settings = {"REP_INTENDED_USES": ["ai-train"]}

@@ -310,9 +310,7 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
 # Which crawls have a report.
 
 
-async def test_without_robots_txt_there_is_no_report(
-    web: Web, crawl: Crawl, tmp_path: Path
-) -> None:
+async def test_no_report_without_robots_txt(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     middlewares = {"scrapy_rep.RobotsTxtMiddleware": None}
     for off in ({"ROBOTSTXT_OBEY": False}, {"DOWNLOADER_MIDDLEWARES": middlewares}):
         await crawl(web.site(ROBOTS).urls("/a"), reporting(tmp_path, **off))

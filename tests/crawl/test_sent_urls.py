@@ -204,9 +204,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_block_none(web: Web, crawl:
     assert sorted(outcome.responses) == sorted([*slow.urls(*paths), *live.urls(*paths)])
 
 
-async def test_waiting_pages_are_limited(
-    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_waiting_is_limited(web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_BYTES", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = numbers(8)

@@ -154,9 +154,7 @@ def test_the_name_of_a_rule_is_never_an_agent(name: str) -> None:
         (["elsebot: noindex", "nofollow"], NOFOLLOW),  # an agent holds to the end of its line
     ],
 )  # fmt: skip
-def test_google_the_more_restrictive_of_two_holds(
-    lines: list[str], expected: dict[str, Any]
-) -> None:
+def test_google_the_stricter_of_two_holds(lines: list[str], expected: dict[str, Any]) -> None:
     assert stated_by(of_lines(*lines)) == expected
 
 
@@ -210,9 +208,7 @@ def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
         ("unavailable_after, noindex", NOINDEX),
     ],
 )  # fmt: skip
-def test_google_the_date_runs_to_the_next_rule_or_agent(
-    line: str, expected: dict[str, Any]
-) -> None:
+def test_google_a_date_runs_to_the_next_rule_or_agent(line: str, expected: dict[str, Any]) -> None:
     assert stated_by(of_lines(line)) == expected
 
 

@@ -220,9 +220,7 @@ def test_first_words(header: str, token: str, doubt: AgentWarning | None) -> Non
         ("Mozilla/5.0 Foobot:1/2", "foobot"), ('"Foobot"', None), ("*Foobot", None), (":1", None),
     ],
 )  # fmt: skip
-def test_a_token_ends_before_a_character_that_no_line_can_match(
-    value: str, token: str | None
-) -> None:
+def test_a_token_ends_before_what_no_line_can_match(value: str, token: str | None) -> None:
     expected = ((token,), AgentWarning.CUT) if token else ((), AgentWarning.NO_TOKEN)
     assert parse_user_agent(value) == expected
 

@@ -408,9 +408,7 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
 @example(
     b"User-agent: a\nUser-agent: Mozilla/5.0 (b/1)\nAllow: /\nUser-agent: *\nDisallow: /", "/", "b"
 )
-def test_a_safe_correction_allows_nothing_that_was_disallowed(
-    body: bytes, url: str, token: str
-) -> None:
+def test_a_safe_correction_allows_nothing_disallowed(body: bytes, url: str, token: str) -> None:
     if not RobotsTxt.parse(body).allowed(url, token):
         assert not RobotsTxt.parse(fix(body)).allowed(url, token)
 

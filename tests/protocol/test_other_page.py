@@ -87,9 +87,7 @@ def test_a_challenge_is_a_page_with_its_marks(html: bytes) -> None:
         (404, ANUBIS, Reason.UNAVAILABLE),
     ],
 )  # fmt: skip
-def test_everything_is_allowed_whatever_is_there_instead(
-    status: int, body: bytes, reason: Reason
-) -> None:
+def test_everything_is_allowed_whatever_is_there(status: int, body: bytes, reason: Reason) -> None:
     robots = RobotsTxt.from_response(status, body)
     assert robots.verdict("/private", "mybot") == (True, reason, None, None, f"status {status}")
 

@@ -135,9 +135,7 @@ def test_agrees_with_the_reference(body: bytes, url: str, token: str, strict: bo
 @given(st.lists(patterns, max_size=30), paths)
 @example(["a*"], "/")
 @example(["********x"], "/")
-def test_the_index_finds_what_a_walk_through_the_patterns_finds(
-    values: list[str], url: str
-) -> None:
+def test_the_index_finds_what_a_walk_over_the_patterns_finds(values: list[str], url: str) -> None:
     forms = list(dict.fromkeys(pattern_of(value.encode())[0] for value in values if value))
     index = PatternIndex(forms)
     path = path_of(url)
@@ -220,9 +218,7 @@ def test_the_groups_that_are_listed_are_those_that_are_used(body: bytes, strict:
 
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
-def test_the_first_rule_that_matches_decides(
-    body: bytes, url: str, token: str, strict: bool
-) -> None:
+def test_the_first_matching_rule_decides(body: bytes, url: str, token: str, strict: bool) -> None:
     robots = RobotsTxt.parse(body, strict=strict)
     found = robots.matches(url, token)
     assert next(iter(found), None) == robots.verdict(url, token).rule

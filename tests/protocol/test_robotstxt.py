@@ -181,9 +181,7 @@ def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
         ("/index.html/a", "/", False),
     ],
 )  # fmt: skip
-def test_google_index_pages_stand_for_their_directory(
-    pattern: str, path: str, expected: bool
-) -> None:
+def test_google_index_pages_stand_for_directories(pattern: str, path: str, expected: bool) -> None:
     robots_txt = f"user-agent: *\ndisallow: /\nallow: {pattern}"
     assert allowed(robots_txt, path) is expected
     assert not allowed(robots_txt, path, strict=True)

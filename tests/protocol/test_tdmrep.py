@@ -74,9 +74,7 @@ def test_tdmrep_examples(file: bytes, path: str, expected: tuple[bool, str | Non
         ("/a?b=https://c", "/a?b=https%3A%2F%2Fc", True),  # RFC 9309, figure 4
     ],
 )  # fmt: skip
-def test_tdmrep_locations_are_patterns_of_a_robots_txt(
-    location: str, path: str, matches: bool
-) -> None:
+def test_tdmrep_locations_are_robots_txt_patterns(location: str, path: str, matches: bool) -> None:
     assert (of(rule(location)).rule(SITE + path) is not None) is matches
 
 

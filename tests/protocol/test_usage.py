@@ -166,9 +166,7 @@ def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
         (["search=yes"], ["search=n"], {"search": False}), (["use=full"], ["use=n"], {}),
     ],
 )  # fmt: skip
-def test_the_headers_of_a_response(
-    signals: list[str], usages: list[str], stated: dict[str, bool]
-) -> None:
+def test_response_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
     assert evaluated(of_response(signals, usages)) == stated
 
 

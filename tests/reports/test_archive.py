@@ -310,9 +310,7 @@ def test_a_body_is_decoded_up_to_the_limit(path: Path, block: bytes, body: bytes
         ),
     ],
 )  # fmt: skip
-def test_a_broken_record_is_reported_and_the_others_are_read(
-    path: Path, broken: bytes, reason: str
-) -> None:
+def test_a_broken_record_does_not_hide_the_others(path: Path, broken: bytes, reason: str) -> None:
     first = record("response", http())
     found, (problem,) = found_in(path, first, broken, first)
     assert [each.body for each in found] == [RULES, RULES]

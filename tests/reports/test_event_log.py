@@ -43,9 +43,7 @@ def test_a_long_name_leaves_room_for_the_run(tmp_path: Path, name: str) -> None:
     assert len(os.fsencode(log.name)) == 150 + len(".run.events.gz")
 
 
-def test_a_page_needs_jinja2_from_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_needs_jinja2_at_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     files_of(f"{tmp_path}/a.json")
     with pytest.raises(SettingError, match=r"REP_REPORT is .* the package jinja2: pip install"):
