@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
-from scrapy_rep.protocol.access import (
-    AccessResult,
-    Cancelled,
-    CopyInfo,
-    FetchResult,
-    NotModified,
-    Rules,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.protocol import access
+from scrapy_rep.protocol.access import FetchResult, NotModified, Rules, Unavailable, Unreachable
 from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Verdict
 from scrapy_rep.stores.entry import decode, encode
 
@@ -35,11 +27,11 @@ DOWN = Unreachable("status 503", 503, URL)
 
 
 def rules(at: float, robots: RobotsTxt = FILE, held: float = DAY, etag: str | None = None) -> Rules:
-    return Rules(robots, 200, CopyInfo(URL, etag), at + held)
+    return Rules(robots, 200, access.CopyInfo(URL, etag), at + held)
 
 
 def missing(at: float, *, disallow: bool = False) -> Unavailable:
-    result = AccessResult.DISALLOWED if disallow else AccessResult.UNAVAILABLE
+    result = access.AccessResult.DISALLOWED if disallow else access.AccessResult.UNAVAILABLE
     return Unavailable(URL, at + DAY, 404, result)
 
 
@@ -63,7 +55,7 @@ def allows(origin: Origin, path: str, now: float, policy: UnreachablePolicy = PA
 
 # The table
 
-EVENTS = [Cancelled(), DOWN, Unreachable("status 429", 429, URL, 30), NotModified(T + DAY)]
+EVENTS = [access.Cancelled(), DOWN, Unreachable("status 429", 429, URL, 30), NotModified(T + DAY)]
 EVENTS += [rules(T), missing(T), missing(T, disallow=True)]
 
 
@@ -93,7 +85,7 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
             if origin.copy is None and isinstance(event, NotModified):
                 event = DOWN  # without a copy nothing is asked conditionally
             origin.apply(event, now)
-            if not isinstance(event, Cancelled):
+            if not isinstance(event, access.Cancelled):
                 body = None if origin.content is None else b"User-agent: *\nDisallow: /private\n"
                 assert decode(encode(origin.to_entry(body))).body == body
         assert isinstance(origin.verdict(KEY + "/", ("testbot",), now, PATIENT), Verdict)
@@ -132,7 +124,7 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
 
 @pytest.mark.parametrize(
     "event",
-    [DOWN, Unreachable("status 503", 503, URL, 5), Cancelled()],
+    [DOWN, Unreachable("status 503", 503, URL, 5), access.Cancelled()],
     ids=["failed", "Retry-After", "cancelled"],
 )
 @pytest.mark.parametrize(
@@ -177,7 +169,7 @@ def test_a_refresh_that_ends_late_makes_the_copy_the_last_good_one() -> None:
     assert (origin.state, origin.failure) == (State.UNREACHABLE, "status 503")
     assert allows(origin, "/private", T + DAY + 1) == (False, Reason.RULES)
     assert allows(origin, "/public", T + DAY + 1) == (True, Reason.RULES)
-    origin = refreshed(Cancelled(), T + DAY)
+    origin = refreshed(access.Cancelled(), T + DAY)
     assert (origin.state, origin.next_action(T + DAY)) == (State.STALE, Action.FETCH)
 
 
@@ -203,7 +195,7 @@ VERDICTS: list[tuple[str, History, str, float, Answer]] = [
     ("a refusal", REFUSED, "/robots.txt", T, (True, Reason.UNAVAILABLE)),
     ("an earlier refusal is forgotten", [*REFUSED, (T + DAY, missing(T + DAY))], "/", T + DAY,
      (True, Reason.UNAVAILABLE)),
-    ("no answer yet", [(T, Cancelled())], "/", T, DISALLOWED),
+    ("no answer yet", [(T, access.Cancelled())], "/", T, DISALLOWED),
     ("unreachable", [(T, DOWN)], "/", T, DISALLOWED),
     ("unreachable", [(T, DOWN)], "/robots.txt", T, (True, Reason.UNREACHABLE)),
     ("the last good copy", GOOD_THEN_DOWN, "/private", T + DAY, DISALLOWED_BY_RULES),
@@ -295,7 +287,7 @@ def test_an_answer_starts_the_intervals_anew() -> None:
 def test_a_failure_keeps_the_copy_and_its_validators() -> None:
     down = Unreachable("TimeoutError: it took too long", None, "https://b.example/robots.txt")
     origin = origin_after((T, rules(T, etag='"1"')), (T + DAY, down))
-    assert (origin.content, origin.copy) == (FILE, CopyInfo(URL, '"1"'))
+    assert (origin.content, origin.copy) == (FILE, access.CopyInfo(URL, '"1"'))
     assert (origin.status, origin.url) == (None, "https://b.example/robots.txt")
 
 
@@ -322,5 +314,5 @@ def test_the_next_attempt_at_an_unreachable_origin() -> None:
     assert not origin.verdict("/a", ("*",), 71, PATIENT)
     origin.apply(DOWN, 72)
     assert origin.next_attempt(72, PATIENT) == 120
-    origin.set_copy(FILE, CopyInfo(URL))
+    origin.set_copy(FILE, access.CopyInfo(URL))
     assert origin.next_attempt(0, PATIENT) is None, "the copy is used"

@@ -10,22 +10,15 @@ import pytest
 from msgspec import toml
 
 from scrapy_rep import Reason, RobotsTxt
-from scrapy_rep.commands.crawlers import (
-    PURPOSES,
-    Agent,
-    Crawler,
-    crawlers_of,
-    of_user_agent,
-    resolve,
-    well_known_crawlers,
-)
+from scrapy_rep.commands import crawlers
+from scrapy_rep.commands.crawlers import PURPOSES, Agent, Crawler, crawlers_of, resolve
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
 from tests.protocol.test_robotstxt import GOOGLE_GROUPS
 
 from .conftest import Run
 
-CRAWLERS = well_known_crawlers()
+CRAWLERS = crawlers.well_known_crawlers()
 NAMES = [crawler.name for crawler in CRAWLERS]
 KEYS = {*Crawler.__struct_encode_fields__} - {"version", "seen"}
 TOKENS = ("", " ", "*", "mybot", "Google", "mybot/1.0 (like Googlebot)", "бот")
@@ -119,9 +112,9 @@ def test_values() -> None:
     assert [agent.name for agent in found] == ["GPTBot", *names, "mybot"]
     header = "Mozilla/5.0 (compatible; AdsBot-Google; +http://www.google.com/adsbot.html)"
     assert resolve([header]) == resolve(["adsbot-google"])
-    assert of_user_agent(b"mybot/1 (+x)")[:2] == ("mybot/1 (+x)", ("mybot",))
+    assert crawlers.of_user_agent(b"mybot/1 (+x)")[:2] == ("mybot/1 (+x)", ("mybot",))
     tokens = ("mybot-images", "mybot")
-    assert of_user_agent(("MyBot-Images", "MyBot"))[:2] == ("MyBot-Images, MyBot", tokens)
+    assert crawlers.of_user_agent(("MyBot-Images", "MyBot"))[:2] == ("MyBot-Images, MyBot", tokens)
 
 
 def test_the_warnings_of_a_purpose_are_few(run: Run) -> None:

@@ -218,9 +218,7 @@ def test_an_unknown_setting_is_warned_about(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("run")
-def test_the_command_of_scrapy_hands_over_all_arguments(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_command_of_scrapy_hands_over_all_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     command = Command()
     command.settings = Settings({"ROBOTSTXT_USER_AGENT": "otherbot"})

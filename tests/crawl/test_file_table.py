@@ -126,9 +126,7 @@ def places(table: Table) -> tuple[str, str]:
     return "".join(table)[: -len(table.parsed) or None], "".join(table.parsed)
 
 
-def test_the_least_recently_used_are_packed_then_removed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_least_recently_used_are_packed_then_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_table, "MAX_PARSED", 2)
     table = Table(4)
     add(table, *"abc")

@@ -12,16 +12,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.crawl.policy_store import PolicyStore
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
-from scrapy_rep.protocol.access import (
-    AccessResult,
-    Cancelled,
-    CopyInfo,
-    FetchResult,
-    NotModified,
-    Rules,
-    Unavailable,
-    Unreachable,
-)
+from scrapy_rep.protocol import access
+from scrapy_rep.protocol.access import FetchResult, Rules, Unavailable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
@@ -36,7 +28,7 @@ BODY = b"User-agent: *\nDisallow: /\n"
 
 
 def rules(expires_at: float, body: bytes = BODY) -> Rules:
-    return Rules(RobotsTxt.parse(body), 200, CopyInfo(URL, '"1"'), expires_at, body)
+    return Rules(RobotsTxt.parse(body), 200, access.CopyInfo(URL, '"1"'), expires_at, body)
 
 
 def origin_after(*events: tuple[FetchResult, float]) -> Origin:
@@ -60,17 +52,17 @@ def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
 DAY = 86_400.0
 WEEK = 7 * DAY
 RULES = (rules(NOW + 100), NOW)
-DOWN = (Unreachable("status 503", 503, URL), NOW)
+DOWN = (access.Unreachable("status 503", 503, URL), NOW)
 
 
 @pytest.mark.parametrize(
     ("history", "body"),
     [
         pytest.param([RULES], BODY, id="rules"),
-        pytest.param([RULES, (NotModified(NOW + 200), NOW + 50)], BODY, id="a 304"),
+        pytest.param([RULES, (access.NotModified(NOW + 200), NOW + 50)], BODY, id="a 304"),
         *(
             pytest.param([(Unavailable(URL, NOW + 100, 403, result), NOW)], None, id=str(result))
-            for result in AccessResult
+            for result in access.AccessResult
             if result.is_unavailable
         ),
         pytest.param([DOWN], None, id="unreachable"),
@@ -122,7 +114,7 @@ async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> En
     await policies.load(origin, lookup)
     assert lookup.entry is None
     origin.apply(event, NOW)
-    entry = None if isinstance(event, Cancelled) else policies.entry(origin, event, lookup)
+    entry = None if isinstance(event, access.Cancelled) else policies.entry(origin, event, lookup)
     await policies.save(origin, entry, lookup)
     return entry
 

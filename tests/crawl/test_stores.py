@@ -31,17 +31,7 @@ from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 from tests.stores.test_entry import deflated
 
-from .conftest import (
-    PRIVATE,
-    Clock,
-    Crawl,
-    Disturber,
-    Outcome,
-    Visitor,
-    make_crawler,
-    run_crawler,
-    together,
-)
+from .conftest import PRIVATE, Clock, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
 from .test_middleware import Listener
 
 PATHS = ("/", "/private/1")
@@ -62,7 +52,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 on_disk = pytest.mark.parametrize("kept", ["sqlite", "redis"], indirect=True)
 
 
-def verdict(outcome: Outcome, url: str) -> Verdict:
+def verdict(outcome: Any, url: str) -> Verdict:
     found: Verdict = (outcome.responses.get(url) or outcome.requests[url]).meta["robotstxt"]
     return found
 

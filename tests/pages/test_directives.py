@@ -11,19 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scrapy.http import Response
 
-from scrapy_rep import AccessTerms
-from scrapy_rep.pages.directives import (
-    LICENSE,
-    MAX_LICENSES,
-    MAX_OFFERS,
-    META,
-    META_NAMES,
-    NO_DIRECTIVES,
-    PageDirectives,
-    merge,
-    statements,
-    terms_of,
-)
+from scrapy_rep import AccessTerms, PageDirectives
+from scrapy_rep.pages import directives as module
+from scrapy_rep.pages.directives import LICENSE, MAX_OFFERS, META, META_NAMES, merge, statements
 from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
@@ -58,7 +48,7 @@ def of_page(
 
 def stated_by(directives: PageDirectives) -> dict[str, Any]:
     """Return the fields that differ from the defaults."""
-    defaults = asdict(NO_DIRECTIVES)
+    defaults = asdict(PageDirectives())
     return {name: value for name, value in asdict(directives).items() if value != defaults[name]}
 
 
@@ -428,7 +418,7 @@ def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
     line = ",".join(f"<{number}>;rel=license" for number in range(2000))
     html = "".join(f"<link rel=license href={number}>" for number in range(20_000))
     for directives in (of_headers(("link", line)), of_page(html)):
-        assert directives.licenses == tuple(str(number) for number in range(MAX_LICENSES))
+        assert directives.licenses == tuple(str(number) for number in range(module.MAX_LICENSES))
 
 
 @pytest.mark.parametrize(
@@ -440,7 +430,7 @@ def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
 def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
     value = piece * (64 * 1024 // len(piece)) + end
     for name in ("link", ROBOTS_TAG):
-        assert len(of_headers((name, f"license{value}")).licenses) <= MAX_LICENSES
+        assert len(of_headers((name, f"license{value}")).licenses) <= module.MAX_LICENSES
 
 
 # Hostile headers and pages
@@ -490,7 +480,7 @@ def test_the_first_rule_of_a_hostile_header_is_read(line: str) -> None:
 
 
 def terms(status: int, headers: dict[str, Any]) -> AccessTerms | None:
-    return terms_of(Response("https://a.example/", status, headers))
+    return module.terms_of(Response("https://a.example/", status, headers))
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from twisted.web.client import URI
 
-from scrapy_rep import Reason, Rule, Verdict
-from scrapy_rep.protocol.paths import (
-    lacks_host,
-    origin_of,
-    other_paths,
-    path_of,
-    pattern_of,
-    robots_txt_url,
-    verdict_as_sent,
-)
+from scrapy_rep import Reason, Rule, Verdict, robots_txt_url
+from scrapy_rep.protocol import paths
+from scrapy_rep.protocol.paths import origin_of, other_paths, path_of, pattern_of, verdict_as_sent
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.conftest import traced_memory
 
@@ -134,7 +127,7 @@ def test_long_authorities_are_not_kept_in_memory() -> None:
     ],
 )  # fmt: skip
 def test_lacks_host(url: str, expected: bool) -> None:
-    assert lacks_host(url) is expected
+    assert paths.lacks_host(url) is expected
 
 
 @given(

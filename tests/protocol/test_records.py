@@ -281,9 +281,7 @@ windows = st.one_of(
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), windows), max_size=6))
-def test_each_minute_the_slowest_rate_of_its_windows_holds(
-    stated: list[tuple[int, str]],
-) -> None:
+def test_each_minute_the_slowest_rate_of_its_windows_holds(stated: list[tuple[int, str]]) -> None:
     lines = [f"Request-rate: 1/{seconds}{window}" for seconds, window in stated]
     body = "\n".join(["User-agent: a", *lines]).encode()
     rates = RobotsTxt.parse(body).request_rates("a")

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.protocol import usage
 from scrapy_rep.protocol.robotstxt import RobotsTxt
-from scrapy_rep.protocol.usage import (
-    AIPREF_EARLIER,
-    REQUIRABLE,
-    content_signals,
-    content_usage,
-    evaluated,
-    nearest_use,
-    of_response,
-    policy_statements,
-    refused,
-)
+from scrapy_rep.protocol.usage import content_signals, evaluated, policy_statements, refused
 from scrapy_rep.protocol.verdict import Reason
 from testing.hostile import ATTACKS
 
@@ -152,7 +143,7 @@ def test_long_content_signals_are_read_in_linear_time() -> None:
     ],
 )  # fmt: skip
 def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
-    assert content_usage(value) == stated
+    assert usage.content_usage(value) == stated
 
 
 @pytest.mark.parametrize(
@@ -167,7 +158,7 @@ def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
     ],
 )  # fmt: skip
 def test_response_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
-    assert evaluated(of_response(signals, usages)) == stated
+    assert evaluated(usage.of_response(signals, usages)) == stated
 
 
 @pytest.mark.parametrize(
@@ -183,7 +174,7 @@ def test_response_headers(signals: list[str], usages: list[str], stated: dict[st
         ([{"use": "immediate", "search": True}], None, {"search": True}),
         ([], False, {"tdm": True}),
         # Labels of earlier drafts and unknown labels have no effect, not even on TDM reservation.
-        ([{name: False} for name in sorted(AIPREF_EARLIER)], None, {}),
+        ([{name: False} for name in sorted(usage.AIPREF_EARLIER)], None, {}),
         ([{"tdm": False}], False, {"tdm": True}), ([{"Train-AI": False, "foo": False}], None, {}),
     ],
 )  # fmt: skip
@@ -312,14 +303,19 @@ def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
     assert statement == ("robots.txt, too-complex", {"train-ai": False})
 
 
+def test_each_version_is_named_on_the_conformance_page() -> None:
+    page = Path(__file__).parents[2].joinpath("docs/about/conformance.md").read_text("utf-8")
+    assert [one for one in usage.VOCABULARIES if f"| {' | '.join(one)} |" not in page] == []
+
+
 @pytest.mark.parametrize(
     ("name", "nearest"),
     [
-        *((name, name) for name in REQUIRABLE),
+        *((name, name) for name in usage.REQUIRABLE),
         ("train_ai", "train-ai"), ("Train-AI", "train-ai"), ("trainai", "train-ai"),
         ("ai_input", "ai-input"), ("serach", "search"), ("bots", None), ("", None),
         ("x" * 10_000, None),
     ],
 )  # fmt: skip
 def test_the_name_that_is_meant(name: str, nearest: str | None) -> None:
-    assert nearest_use(name) == nearest
+    assert usage.nearest_use(name) == nearest

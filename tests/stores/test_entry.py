@@ -10,20 +10,8 @@ from hypothesis import strategies as st
 
 from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
-from scrapy_rep.stores.entry import (
-    BODY_LIMIT,
-    CONTENT_LIMIT,
-    DICTIONARY,
-    FAILURE_LIMIT,
-    HEAD_LIMIT,
-    LATEST,
-    OCTETS_LIMIT,
-    URL_LIMIT,
-    VERSION,
-    Entry,
-    decode,
-    encode,
-)
+from scrapy_rep.stores import entry as module
+from scrapy_rep.stores.entry import BODY_LIMIT, DICTIONARY, VERSION, Entry, decode, encode
 from tests.conftest import traced_memory
 
 NOW = 1_800_000_000.123
@@ -65,7 +53,7 @@ def test_decode_returns_the_encoded_entry(entry: Entry) -> None:
 
 @given(
     st.binary(),
-    st.text(max_size=FAILURE_LIMIT),
+    st.text(max_size=module.FAILURE_LIMIT),
     st.none() | st.floats(0, 1e6).map(lambda s: round(s, 3)),
 )
 def test_decode_returns_any_file(body: bytes, failure: str, lifetime: float | None) -> None:
@@ -109,10 +97,10 @@ def test_unknown_fields_are_ignored() -> None:
         pytest.param(deflated(b'{"result": "x", "fetched_at": 1}'), id="an unknown result"),
         pytest.param(deflated(bytes(4_000_000)), id="4 MB of NUL"),
         pytest.param(deflated(b"[" * 60_000), id="deep JSON"),
-        pytest.param(deflated(b" " * HEAD_LIMIT + b"{}"), id="a long head"),
+        pytest.param(deflated(b" " * module.HEAD_LIMIT + b"{}"), id="a long head"),
         pytest.param(deflated(b'{"result": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
         pytest.param(encode(RULES) + b"x", id="octets after the end"),
-        pytest.param(VERSION + bytes(OCTETS_LIMIT), id="too many octets"),
+        pytest.param(VERSION + bytes(module.OCTETS_LIMIT), id="too many octets"),
         pytest.param(deflated("{\"result\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
         pytest.param(head(result=["rules"]), id="a list as the result"),
         pytest.param(head(result="unavailable"), id="unavailable with a file"),
@@ -128,7 +116,7 @@ def test_unknown_fields_are_ignored() -> None:
         pytest.param(head(copy={}), id="a copy without a URL"),
         pytest.param(head(result="redirect"), id="a result of one hop"),
         pytest.param(head(url="https://a.example/\r\n"), id="a URL with line ends"),
-        pytest.param(head(url="https://" + "a" * URL_LIMIT), id="a long URL"),
+        pytest.param(head(url="https://" + "a" * module.URL_LIMIT), id="a long URL"),
         pytest.param(head(copy=copy(etag='"1"\r\nX: y')), id="a validator with line ends"),
         pytest.param(head(copy=copy(etag="\u20ac")), id="a validator outside Latin-1"),
         pytest.param(head(copy=copy(last_modified="x" * 257)), id="a long validator"),
@@ -149,11 +137,11 @@ def test_a_decompression_bomb_is_an_error() -> None:
     deflate = zlib.compressobj(zdict=DICTIONARY)
     bomb = VERSION + b"".join(deflate.compress(bytes(1_000_000)) for _ in range(100))
     bomb += deflate.flush()
-    assert len(bomb) < OCTETS_LIMIT
+    assert len(bomb) < module.OCTETS_LIMIT
     with traced_memory() as traced:
         with pytest.raises(ValueError):  # noqa: PT011
             decode(bomb)
-        assert traced()[1] < 4 * CONTENT_LIMIT
+        assert traced()[1] < 4 * module.CONTENT_LIMIT
 
 
 def check(octets: bytes) -> None:
@@ -172,7 +160,7 @@ def check(octets: bytes) -> None:
     origin.next_action(NOW)
     origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())
     assert all(type(each) in (int, float) and isfinite(each) for each in numbers)
-    assert all(type(each) is str and len(each) <= URL_LIMIT for each in urls)
+    assert all(type(each) is str and len(each) <= module.URL_LIMIT for each in urls)
     assert entry.status is None or 100 <= entry.status <= 999
     assert entry.failures >= 0
     assert len((info.etag or "").encode("latin-1")) <= 256
@@ -192,7 +180,7 @@ PLAUSIBLE = st.fixed_dictionaries(
         "refresh_at": st.sampled_from([0, 1, NOW]) | NUMBERS,
     },
     optional={
-        "expires_at": st.sampled_from([NOW, LATEST]) | NUMBERS,
+        "expires_at": st.sampled_from([NOW, module.LATEST]) | NUMBERS,
         "failures": st.integers(-5, 5) | NUMBERS,
         "status": st.integers(90, 1010) | NUMBERS,
         "unreachable_since": NUMBERS,
