@@ -20,7 +20,6 @@ pytest.importorskip("scrapy_redis")
 from pathlib import Path
 
 from scrapy import Request, signals
-from scrapy.crawler import CrawlerProcess
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 
@@ -30,7 +29,7 @@ from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
 from tests.test_workers import TIMEOUT, workers
 
-from .conftest import PRIVATE, SETTINGS, Crawl, Visitor, needs_connections, numbers
+from .conftest import PRIVATE, Crawl, Visitor, needs_connections, numbers
 
 # scrapy-redis passes arguments that are deprecated in Scrapy.
 pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
@@ -40,7 +39,6 @@ DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
 LEASE = 3
 """Seconds that a lease lasts in these tests."""
-WORKER = "tests.crawl.test_scrapy_redis"
 
 
 def settings(redis_url: str) -> dict[str, Any]:
@@ -55,7 +53,9 @@ def settings(redis_url: str) -> dict[str, Any]:
 
 def arguments(server: RedisServer, **others: object) -> list[str]:
     """The arguments of a worker, but for its URLs."""
-    values = {"LEASE": LEASE, "LONGEST_IDLE": 0, **others}
+    worker = f"{QueueWorker.__module__}.{QueueWorker.__name__}"
+    # Few requests at once, so that each worker gets a part of the queue.
+    values = {"SPIDER": worker, "CONCURRENT_REQUESTS": 4, "LEASE": LEASE, **others}
     return [server.url, *(f"{name}={value}" for name, value in values.items())]
 
 
@@ -67,13 +67,13 @@ def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisSe
     stopped = web.site(PACED, {"/0": answer_when(released.is_set, Page())}, host="127.0.3.2")
     free = web.site(PRIVATE, host="127.0.3.3")
     one = arguments(redis_server, CONCURRENT_REQUESTS=1, DOWNLOAD_TIMEOUT=600)
-    with workers([*one, *killed.urls(*pages, "/private")], module=WORKER) as (first,):
+    with workers([*one, *killed.urls(*pages, "/private")]) as (first,):
         wait_until(lambda: killed.page_paths, "the first worker", TIMEOUT)
         urls = stopped.urls(*pages, "/private")
-        with workers([*one, *urls], module=WORKER) as (second,):
+        with workers([*one, *urls]) as (second,):
             wait_until(lambda: stopped.page_paths, "the second worker", TIMEOUT)
             urls = free.urls(*pages, "/private")
-            with workers([*one, *urls], module=WORKER) as (third,):
+            with workers([*one, *urls]) as (third,):
                 wait_until(lambda: free.received, "the third worker")
                 first.kill()
                 second.send_signal(signal.SIGSTOP)
@@ -109,7 +109,7 @@ def test_three_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> No
     other = web.site(PACED, {"/": links("/", "/1", "/2")}, host="127.0.3.30")  # of the same host
     asked = arguments(redis_server, LEASE=30, LONGEST_IDLE=3)
     asked += [site.url("/") for site in (*sites, paced, other)]
-    with workers(*[asked] * 3, module=WORKER) as running:
+    with workers(*[asked] * 3) as running:
         done = [pages_of(process) for process in running]
     assert sum(done) == 19 * 3 + 7 + 3
     assert all(site.page_paths == ["/", "/a", "/b"] for site in sites)
@@ -180,16 +180,28 @@ async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path
 
 
 class QueueWorker(Visitor):
-    """All workers yield the same URLs. The duplicate filter gives each URL to one of them."""
+    """All workers yield the same URLs. The duplicate filter gives each URL to one of them.
+
+    It follows links. At its end it prints how many pages it has fetched. The queue and the
+    duplicate filter are those of scrapy-redis.
+    """
 
     pages = 0
     last_page = 0.0
+
+    @classmethod
+    def update_settings(cls, values: Any) -> None:
+        # scrapy-redis passes arguments that are deprecated in Scrapy.
+        warnings.filterwarnings("ignore", module="scrapy_redis")
+        super().update_settings(values)
+        values.setdict(settings(values["REP_STORE"]), "spider")
+        vars(redis_queue)["LEASE"] = values.getfloat("LEASE")
 
     async def start(self) -> AsyncIterator[Request]:
         self.crawler.signals.connect(self.idle, signals.spider_idle)
         self.last_page = time.monotonic()
         async for request in super().start():
-            yield request.replace(callback=self.parse, errback=None)
+            yield request.replace(callback=self.parse, errback=None, dont_filter=False)
 
     def parse(self, response: Response, **_: Any) -> Iterator[Request]:
         self.pages += 1
@@ -204,30 +216,3 @@ class QueueWorker(Visitor):
 
     def closed(self, reason: str) -> None:
         sys.stdout.write(str(self.pages))
-
-
-def main(redis_url: str, *arguments: str) -> None:
-    """Share a queue with others: the arguments are URLs, and settings, LEASE or LONGEST_IDLE.
-
-    The queue and the duplicate filter are those of scrapy-redis. The worker follows links. At its
-    end it prints how many pages it has fetched.
-    """
-    # scrapy-redis passes arguments that are deprecated in Scrapy.
-    warnings.filterwarnings("ignore", module="scrapy_redis")
-    values = {
-        **SETTINGS,
-        **settings(redis_url),
-        "REP_STORE": redis_url,
-        "CONCURRENT_REQUESTS": 4,  # few, so that each worker gets a part of the queue
-        "LOG_LEVEL": "WARNING",
-        **dict(each.split("=") for each in arguments if "://" not in each),
-    }
-    vars(redis_queue)["LEASE"] = float(values["LEASE"])
-    process = CrawlerProcess(values)
-    urls = [each for each in arguments if "://" in each]
-    process.crawl(QueueWorker, requests=[Request(url) for url in urls])
-    process.start()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -1,6 +1,6 @@
 """A worker of a crawl: ``python -m tests.stores.worker STORE URL … NAME=VALUE …``.
 
-The names are those of settings, and CLAIM_SECONDS.
+The names are those of settings, CLAIM_SECONDS, and SPIDER, which is a Visitor otherwise.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from scrapy.crawler import CrawlerProcess
+from scrapy.utils.misc import load_object
 
 from scrapy_rep.stores import claims
 from tests.crawl.conftest import SETTINGS, Visitor
@@ -22,8 +23,9 @@ def main(store: str, *arguments: str) -> None:
             settings[name] = value
     if "CLAIM_SECONDS" in settings:
         claims.LEASE = float(settings.pop("CLAIM_SECONDS"))  # type: ignore[attr-defined]
+    spider = load_object(settings.pop("SPIDER", Visitor))
     process = CrawlerProcess(settings)
-    process.crawl(Visitor, requests=urls)
+    process.crawl(spider, requests=urls)
     process.start()
 
 
