@@ -2,7 +2,7 @@
 
 Sources: Google's specification of robots meta tags and X-Robots-Tag, draft-illyes-repext for
 Robots-Tag, TDMRep (W3C Community Group) and RSL 1.0; for pages that require a payment, Cloudflare's
-pay per crawl (``crawler-price``) and x402. The conformance page has their versions.
+pay per crawl (``crawler-price``) and x402. `protocol.usage.VOCABULARIES` has their versions.
 
 All statements that apply to a crawler are merged: those for every crawler and those for its
 tokens, in headers and in the page. The most restrictive one applies. The grammar of the headers::

@@ -3,7 +3,8 @@
 A statement maps the name of a use to True (granted) or False (refused). A name that is not in it is
 unknown: neither granted nor refused.
 
-The conformance page has the version of each vocabulary.
+When a new version of a vocabulary is published, change its row in `VOCABULARIES` and its row on the
+conformance page. A test compares the two.
 """
 
 from __future__ import annotations
@@ -18,6 +19,26 @@ from typing import Generic, TypeAlias, TypeVar
 from .matcher import TOO_COMPLEX, matching
 from .paths import pattern_of
 from .verdict import Verdict
+
+VOCABULARIES = (
+    ("AIPREF vocabulary", "draft-ietf-aipref-vocab-08", "2026-09-13", "draft"),
+    ("Content-Usage", "draft-ietf-aipref-attach-05", "2026-08-18", "draft"),
+    ("Content-Signal", "with a path and `use`", "2026-07", "vendor"),
+    (
+        "`__usage_` tokens",
+        "draft-kelley-aipref-training-preference-signal-00",
+        "2026-10-30",
+        "draft",
+    ),
+    ("RSL", "1.0", "2025-12-10", "vendor"),
+    ("Robots-Tag", "draft-illyes-repext-03", "2026-04-18", "draft"),
+    ("TDM reservation", "TDMRep", "2024-05", "report"),
+    ("noml", "noml.info", "2023-10", "vendor"),
+    ("crawler-price", "Cloudflare pay per crawl", "2026-04-23", "vendor"),
+    ("PAYMENT-REQUIRED", "x402 2.0", "2025-12-09", "vendor"),
+)
+"""The documents that define how a site states what may be done with its content: name, version, day
+or month in ISO 8601, and status (a draft, a report of a W3C Community Group, or a vendor's own)."""
 
 TRAIN_AI, AI_USE, SEARCH = AIPREF = ("train-ai", "ai-use", "search")
 """The labels of AIPREF. They are case-sensitive (draft-ietf-aipref-vocab)."""
