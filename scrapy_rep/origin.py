@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""
 DAY = 86_400
+MAX_PACINGS = 16
+"""For how many crawlers an origin keeps the pace. Most crawls have one User-Agent."""
 MAX_GAP = 300.0
 """Seconds. If nothing has asked for an origin for so long after requests could start, none waited.
 It is longer than most fetches take."""
@@ -224,8 +226,8 @@ class Origin(OriginFile):
     """Whether no request has used the last answer yet."""
     reported_unavailable: str = ""
     """Why there were no rules, if that was logged."""
-    _paced: tuple[RobotsTxt, tuple[str, ...], Pacing | None] | None = None
-    """The copy, the arguments and the result of the last call of :meth:`pacing`."""
+    _pacings: dict[tuple[str, ...], Pacing | None] = field(default_factory=dict)
+    """The results of :meth:`pacing` for the good copy. The last one was asked for last."""
 
     @property
     def all_octets(self) -> int:
@@ -294,6 +296,7 @@ class Origin(OriginFile):
         ``octets`` is how many bytes were received.
         """
         self.content, self.copy, self.octets = content, copy, octets
+        self._pacings.clear()
         self.has_pacing = content is not None and content.has_pacing
 
     def record_answer(self, at: float, seconds: float) -> None:
@@ -434,14 +437,19 @@ class Origin(OriginFile):
     def pacing(self, agents: tuple[str, ...]) -> Pacing | None:
         """Return the pace that the good copy, which has to be there, states for these tokens."""
         assert self.content is not None
-        if self._paced is None or self._paced[0] is not self.content or self._paced[1] != agents:
-            self._paced = self.content, agents, Pacing.of(self.content, agents)
-        return self._paced[2]
+        if agents in self._pacings:
+            pacing = self._pacings.pop(agents)
+        else:
+            pacing = Pacing.of(self.content, agents)
+            if len(self._pacings) == MAX_PACINGS:
+                self._pacings.clear()
+        self._pacings[agents] = pacing
+        return pacing
 
     @property
     def last_pacing(self) -> Pacing | None:
         """The pace that the good copy states for the crawler that asked last."""
-        return self._paced[2] if self.has_pacing and self._paced is not None else None
+        return next(reversed(self._pacings.values()), None)
 
     def _may_be_crawled(self, unreachable: UnreachablePolicy, now: float) -> bool:
         """Whether the site may be crawled although its robots.txt is unreachable."""

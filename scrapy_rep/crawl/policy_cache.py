@@ -7,7 +7,7 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -215,6 +215,11 @@ class PolicyCache:
         is_set = b"User-Agent" in headers.keys()  # noqa: SIM118
         return self._tokens(headers[b"User-Agent"] if is_set else None)
 
+    @cached_property
+    def _crawl_tokens(self) -> tuple[str, ...]:
+        """The product tokens for requests without a User-Agent header of their own."""
+        return parse_user_agent(self._settings.user_agent(None)).tokens
+
     def verdict(self, origin: Origin, url: str, tokens: tuple[str, ...]) -> Verdict:
         """Return the verdict of an origin on a URL for a crawler with these product tokens."""
         now, policy, rules = self.now(), self._unreachable_policy, self.local_rules
@@ -265,25 +270,34 @@ class PolicyCache:
             return Address("", None, Kind.EXEMPT)
         rules = self.local_rules
         is_robots_txt = url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT
-        if not (DONT_OBEY in meta or "download_slot" in meta or rules is not None or is_robots_txt):
-            return _address(key)  # the usual case
+        tokens = None
+        if b"User-Agent" in request.headers.keys():  # noqa: SIM118 - see tokens()
+            own = self.tokens(request)
+            tokens = None if own == self._crawl_tokens else own
+        is_usual = not (DONT_OBEY in meta or "download_slot" in meta or is_robots_txt)
+        if is_usual and rules is None and tokens is None:
+            return _address(key)
         host, slot = host_of(key), meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
             slot = None
         kind = Kind.OBEY
-        if meta.get(DONT_OBEY):
-            kind = Kind.ROBOTS_TXT if meta.get(IS_ROBOTSTXT_REQUEST) else Kind.EXEMPT
+        if meta.get(DONT_OBEY) and meta.get(IS_ROBOTSTXT_REQUEST):
+            kind = Kind.ROBOTS_TXT
         elif self.local_disallow(key, url) is not None:
+            kind = Kind.DISALLOWED
+        elif meta.get(DONT_OBEY):
             kind = Kind.EXEMPT
         elif is_robots_txt or (rules and rules.excepts(key, url, self._clock.time())):
             kind = Kind.EXCEPTED
-        return Address(host, key, kind, slot)
+        return Address(host, key, kind, slot, tokens)
 
     def condition(self, address: Address) -> Condition:
         """Return whether the policy of an origin lets its requests start now. Starts nothing."""
         key = address.origin
         if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
+        if address.kind == Kind.DISALLOWED:
+            return Condition(Place.DROPS)
         origin = self._parsed.get(key) or self.files.get(key)
         is_excepted, action = address.kind == Kind.EXCEPTED, Action.FETCH
         if origin is not None:
@@ -300,7 +314,9 @@ class PolicyCache:
                 return READY
             seconds = self._seconds_to_attempt(origin)
             return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
-        seconds = self.seconds_to_visit_time(origin, origin.last_pacing)
+        tokens = self._crawl_tokens if address.tokens is None else address.tokens
+        pacing = self._pacing(origin, tokens)
+        seconds = self.seconds_to_visit_time(origin, pacing)
         if seconds is None:
             return Condition(Place.DROPS)
         return Condition(Place.WAITING, seconds) if seconds else READY
@@ -395,13 +411,13 @@ class PolicyCache:
         """
         if origin.content is None and origin.state is State.UNREACHABLE:
             return None  # the last known delay still applies
-        pacing = self._pacing(origin, request)
+        pacing = self._pacing(origin, self.tokens(request))
         self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
 
-    def _pacing(self, origin: Origin, request: Request) -> Pacing | None:
+    def _pacing(self, origin: Origin, tokens: tuple[str, ...]) -> Pacing | None:
         is_paced = origin.has_pacing and self._settings.obey_rate_limits
-        return origin.pacing(self.tokens(request)) if is_paced else None
+        return origin.pacing(tokens) if is_paced else None
 
     def seconds_between(self, pacing: Pacing | None) -> float:
         """Return the delay that a robots.txt sets, in seconds; 0 if it sets none."""
@@ -507,7 +523,7 @@ class PolicyCache:
         """Return how long requests wait after the last answer. Infinity: until the next one."""
         if origin.state is State.UNREACHABLE and origin.content is None:
             return inf if self._settings.on_unreachable == "wait" else 0
-        pacing = self._pacing(origin, page)
+        pacing = self._pacing(origin, self.tokens(page))
         return pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:

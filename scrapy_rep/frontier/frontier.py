@@ -83,6 +83,8 @@ class Kind:
     """They are for one."""
     EXCEPTED = "excepted"
     """They are allowed whatever it says, and do not wait for an unreachable site."""
+    DISALLOWED = "disallowed"
+    """A local rule disallows them."""
 
 
 class Address(NamedTuple):
@@ -95,6 +97,8 @@ class Address(NamedTuple):
     kind: str = Kind.OBEY
     slot: str | None = None
     """The download slot that they name, if it is not that of the host."""
+    tokens: tuple[str, ...] | None = None
+    """Their product tokens, if these are not the crawl's: another Visit-time may apply."""
 
 
 class Condition(NamedTuple):
@@ -863,7 +867,8 @@ class Frontier:
         found = self.in_progress.get(request)
         if found is not None and found.host is not self.dropped:
             host = found.host
-            is_alone = host.active == 1 and found.backoffs == host.backoffs
+            # The delay may be that of another crawler than the one for which its queue was ready.
+            is_alone = host.active == 1 and not host.seconds_to_start(self.clock.monotonic())
             if not host.is_paced or (is_alone and self._is_reserved(host)):
                 return True
         self.finish(request, sent=False)  # the pace is known only since this request started

@@ -74,6 +74,8 @@ class Host:
         """
         if not self.is_paced:
             return 0
-        if self.active:
-            return inf
+        return inf if self.active else self.seconds_to_start(now)
+
+    def seconds_to_start(self, now: float) -> float:
+        """Return the same, without the requests in progress."""
         return max(self.last_end + self.delay - now, self.held_until - now, 0)
