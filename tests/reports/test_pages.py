@@ -20,7 +20,7 @@ from scrapy_rep import Reason
 from scrapy_rep.reports import pages, records
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.pages import percent, report_page, seconds, shown, survey_page
-from scrapy_rep.reports.records import Counts, Deciding, OriginReport, Report, utc
+from scrapy_rep.reports.records import Counts, Deciding, OriginReport, Report, moment, utc
 from testing import report_samples
 from testing.hostile_texts import ATTACKS
 
@@ -519,7 +519,7 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
         *((pages.octets(number), text) for number, text in (
             (0, "0 B"), (1_023, "1,023 B"), (4_300, "4.2 KiB"), (512_000, "500 KiB"),
         )),
-        (pages.moment(utc(0)), "1970-01-01 00:00:00 UTC"),
+        (moment(utc(0)), "1970-01-01 00:00:00 UTC"),
         *((seconds(number), text) for number, text in (
             (0, "0 s"), (0.0001, "< 0.001 s"), (0.05, "0.05 s"), (0.25, "0.25 s"), (0.9999, "1 s"),
             (1, "1 s"), (2.345, "2.35 s"), (59.96, "60 s"), (99.97, "100 s"), (100, "1 min 40 s"),
