@@ -233,6 +233,8 @@ async def test_the_visit_time_of_each_user_agent_applies(
 class Counting(InTurn):
     """Counts the requests that were dropped before each page."""
 
+    dropped: dict[str, int]
+
     def parse(self, response: Any, **_: Any) -> Any:
         self.dropped[urlsplit(response.url).path] = len(self.outcome.failures)
         for request in super().parse(response):
