@@ -114,9 +114,7 @@ class Agent(NamedTuple):
         group = self.group(robots)
         if self.is_policy_token or (group is None and self.ignores_wildcard):
             return None
-        if group in (None, WILDCARD_AGENT):
-            return ()
-        return (group,)
+        return () if group in (None, WILDCARD_AGENT) else (group,)
 
 
 ANY_CRAWLER = Agent(WILDCARD_AGENT, ())

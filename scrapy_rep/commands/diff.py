@@ -18,7 +18,7 @@ from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.usage import POLICY_PREFIX
 from .context import Context, exit_code, tool
-from .show import OTHERS, Group, Show, record_of, why_no_rules
+from .show import CLOSED, OTHERS, Group, Show, record_of, why_no_rules
 from .sources import Access, Policy, access_rows, read_policies
 from .texts import STYLES, Renderables, indented, named_values, shown
 
@@ -68,11 +68,7 @@ def diff_tool(context: Context, old: str, new: str) -> int:
     """Compare two files."""
     policies = read_policies([old, new], context)
     record = Diff(old=policies[0].access, new=policies[1].access)
-    unknown = [
-        each
-        for each in (record.old, record.new)
-        if each.state in ("unreachable", "disallowed-status")
-    ]
+    unknown = [each for each in (record.old, record.new) if each.state in CLOSED]
     for access in unknown:
         context.note(access.problem)
     if not unknown:
@@ -97,9 +93,8 @@ def _compare(policies: Sequence[Policy], record: Diff) -> None:
             added = _only(two, one, room - len(removed))
             left_out = count - len(removed) - len(added)
             room -= len(removed) + len(added)
-            record.differences.append(
-                Difference(names=names, removed=removed, added=added, left_out=left_out)
-            )
+            found = Difference(names=names, removed=removed, added=added, left_out=left_out)
+            record.differences.append(found)
     is_cut = any(group.rules_left_out for group in (*old.groups, *new.groups))
     record.same = None if is_cut and not record.differences else not record.differences
 

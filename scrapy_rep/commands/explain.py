@@ -191,13 +191,12 @@ def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | N
     if not robots.has_usage:
         return None
     signals, usage = robots.content_signals(url, tokens), robots.content_usage(url, tokens)
-    policies = policy_statements(robots.usage_policies(url))
-    if not signals and not usage and not policies:
+    named: list[tuple[str, Signals]] = [("Content-Signal", signals), ("Content-Usage", usage)]
+    stated = [(f"{name}: {stated_text(values)}", values) for name, values in named if values]
+    stated += policy_statements(robots.usage_policies(url))
+    if not stated:
         return None
-    found: list[Signals] = [signals, usage, *(statement for _, statement in policies)]
-    named = (("Content-Signal", signals), ("Content-Usage", usage))
-    stated = [f"{name}: {stated_text(values)}" for name, values in named if values]
-    return Usage(evaluated(found), (*stated, *(source for source, _ in policies)))
+    return Usage(evaluated(values for _, values in stated), tuple(text for text, _ in stated))
 
 
 def line_text(line: bytes) -> str:
@@ -266,7 +265,7 @@ def context_lines(record: Any) -> Iterator[Text]:
 
 
 def _rows(record: Any) -> Iterator[Row]:
-    rule, others = record.rule, record.other_rules
+    rule, others = record.rule, list(map(str, record.other_rules))
     why = reason_text(record)
     if rule is not None and record.reason == "rules" and not record.detail:
         matches = "is the longest rule that matches" if others else "is the only rule that matches"
@@ -274,9 +273,7 @@ def _rows(record: Any) -> Iterator[Row]:
     yield "Why", why
     group = f"by the group for {printable(record.group)}" if record.group else "no group applies"
     yield "Crawler", f"{printable(record.agent)}, {group}"
-    yield from listed(
-        "Also matches", list(map(str, others)), MAX_SHOWN_RULES, record.other_rules_left_out
-    )
+    yield from listed("Also matches", others, MAX_SHOWN_RULES, record.other_rules_left_out)
     if record.pace:
         yield "Pace", record.pace
     if record.usage:

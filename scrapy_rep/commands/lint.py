@@ -21,10 +21,10 @@ from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import printable
 from ..reports.files import write_atomically
+from ..reports.records import count
 from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import is_file, read_policies
-from .texts import quantity
 
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
@@ -145,8 +145,7 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     """Explain codes."""
     codes = codes_of(_codes(names))
     if not codes:
-        rows = (f"{code}  {code.severity:7}  {code.short_name}\n" for code in Code)
-        context.write("".join(rows))
+        context.write("".join(f"{each}  {each.severity:7}  {each.short_name}\n" for each in Code))
     explained = (_explanations()[each.code] for each in Code if each in codes)
     context.write("\n".join(f"{each}\n" for each in explained))
     return ExitCode.OK
@@ -239,7 +238,7 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
     corrected = [finding for finding in found if finding.correction is not None]
     safe = sum(finding.is_fixable for finding in corrected)
     unsafe = len(corrected) - safe
-    parts = [quantity(len(found), "finding")]
+    parts = [count(len(found), "finding")]
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
     context.note("; ".join(parts))

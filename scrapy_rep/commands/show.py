@@ -15,16 +15,7 @@ from ..protocol.lines import line_numbers
 from ..protocol.matcher import rank
 from ..protocol.parser import GroupText, groups
 from ..protocol.printable import printable
-from ..protocol.records import (
-    CONTENT_SIGNAL,
-    CONTENT_USAGE,
-    CRAWL_DELAY,
-    REQUEST_RATE,
-    VISIT_TIME,
-    Records,
-    RecordValues,
-    pace_text,
-)
+from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, Records, RecordValues
 from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
@@ -39,6 +30,9 @@ to thousands of tokens in as many combinations."""
 
 MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
+
+CLOSED = (Reason.UNREACHABLE, Reason.DISALLOWED_STATUS)
+"""The states without rules in which everything is disallowed."""
 
 OTHERS = "all other crawlers (*)"
 """The name of the group for ``*``."""
@@ -84,8 +78,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
 def show_tool(context: Context, robots: str) -> int:
     """Show a robots.txt."""
     (policy,) = read_policies([robots], context)
-    record = record_of(policy)
-    context.show(record, _listing)
+    context.show(record_of(policy), _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK
 
 
@@ -114,9 +107,9 @@ def _merged(text: bytes, records: Records) -> list[Group]:
     left = MAX_RULES
     for token, spans in groups(text, strict=False).items():
         values = records.of(token)
-        pace = pace_text(values.get(CRAWL_DELAY), values.get(REQUEST_RATE), values.get(VISIT_TIME))
         is_policy = token.startswith(POLICY_PREFIX.encode())  # which has nothing but rules
-        statements = {} if is_policy else _stated({"Pace": [pace]}, _usage(values, records.file))
+        pace = {"Pace": [values.pace]}
+        statements = {} if is_policy else _stated(pace, _usage(values, records.file))
         key = tuple(spans), repr(statements)
         group = found.get(key)
         if group is None:
@@ -174,8 +167,7 @@ def _listing(record: Show) -> Renderables:
 def why_no_rules(access: Access) -> str:
     """Return a sentence about a robots.txt without rules."""
     failure = f" ({printable(access.failure)})" if access.failure else ""
-    is_closed = access.state in (Reason.UNREACHABLE, Reason.DISALLOWED_STATUS)
-    effect = f"everything is {'disallowed' if is_closed else 'allowed'}"
+    effect = f"everything is {'disallowed' if access.state in CLOSED else 'allowed'}"
     text = REASONS[access.state]
     return f"{text[0].upper()}{text[1:]}{failure}: {effect}."
 

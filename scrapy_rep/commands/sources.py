@@ -161,11 +161,7 @@ def of_file(name: str, body: bytes) -> Policy:
     """Return the policy of a robots.txt file."""
     robots, page = RobotsTxt.from_response(200, body), other_page(body)
     access = Access(url=name, source="file", state="rules" if page is None else str(page))
-
-    def verdict(url: str, tokens: tuple[str, ...]) -> Verdict:
-        return verdict_as_sent(partial(robots.verdict, user_agent=tokens), url)
-
-    return Policy(None, robots, verdict, access, body)
+    return Policy(None, robots, partial(verdict_as_sent, robots.verdict), access, body)
 
 
 def access_of(origin: Origin) -> Access:

@@ -225,8 +225,7 @@ class Inputs:
         """
         has_sites = False
         for given in urls_from(name):
-            site = given if "://" in given else given.rpartition(",")[2]
-            origin = target_of(site).origin
+            origin = target_of(given if "://" in given else given.rpartition(",")[2]).origin
             if origin is None:
                 self._problem(f"{given} in {name} is not a site")
             else:

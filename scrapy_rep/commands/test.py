@@ -20,11 +20,12 @@ from rich.text import Text
 
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
+from ..reports.records import count
 from .context import CommandError, Context, exit_code, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .sources import FORMS, Target, read_policies, target_of
-from .texts import STYLES, WORDS, Renderables, indented, quantity
+from .texts import STYLES, WORDS, Renderables, indented
 
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
@@ -148,8 +149,8 @@ def _summary(counts: Counter[bool | None]) -> Text:
     """Return the last line of the text."""
     total = counts.total()
     if counts[True] == total:
-        holds = "expectation holds" if total == 1 else "expectations hold"
-        return Text(f"{total:,} {holds}.", style=STYLES[True])
+        holds = count(total, "expectation holds", "expectations hold")
+        return Text(f"{holds}.", style=STYLES[True])
     words = {True: "hold", False: "failed", None: "not known"}
     parts = (f"{counts[key]:,} {text}" for key, text in words.items() if counts[key] or key)
-    return Text(f"{quantity(total, 'expectation')}: {', '.join(parts)}.")
+    return Text(f"{count(total, 'expectation')}: {', '.join(parts)}.")

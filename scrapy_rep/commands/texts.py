@@ -1,4 +1,4 @@
-"""The texts that several tools share: answers, numbers, names and values, tables."""
+"""The texts that several tools share: answers, names and values, tables."""
 
 from __future__ import annotations
 
@@ -36,11 +36,6 @@ Row = tuple[str, "Text | str"]
 def word(allowed: bool | None) -> Text:
     """Return the word for an answer, in its color."""
     return Text(WORDS[allowed], style=STYLES[allowed])
-
-
-def quantity(number: int, noun: str) -> str:
-    """Return a number with its noun: ``1 rule``, ``2,000 rules``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def named_values(rows: Iterable[Row]) -> Table:

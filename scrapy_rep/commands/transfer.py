@@ -55,8 +55,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
         for key, entry in store.entries():
             if entry is None:
                 unreadable += 1
-                text = f"the entry of {key} cannot be read"
-                context.warn(text, "unreadable entries")
+                context.warn(f"the entry of {key} cannot be read", "unreadable entries")
             else:
                 file.write(to_line(key, entry).encode())
                 written += 1
@@ -96,8 +95,7 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 counts[store.add(key, entry, replace=replace)] += 1
             except ValueError as error:
                 counts["unreadable"] += 1
-                text = f"line {number}: {error}"
-                context.warn(text, "unreadable policies")
+                context.warn(f"line {number}: {error}", "unreadable policies")
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
     context.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK

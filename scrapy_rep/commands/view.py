@@ -32,11 +32,12 @@ from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
+from ..reports.records import count
 from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
 from .sources import site_of
-from .texts import MAX_CELL, Renderables, Row, listed, named_values, quantity, table, word
+from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
 if TYPE_CHECKING:
     from .session import Session
@@ -373,8 +374,7 @@ def listing(record: View) -> Renderables:
         made.columns[0].no_wrap = True
         made.columns[1].ratio, made.columns[2].ratio = 3, 2
         for link in links[:MAX_SHOWN]:
-            url = Text(printable(link.url, MAX_CELL))
-            made.add_row(word(link.allowed), url, Text(_why(link)))
+            made.add_row(word(link.allowed), Text(printable(link.url, MAX_CELL)), Text(_why(link)))
         yield made
     left = len(links[MAX_SHOWN:]) + page.left_out
     if left:
@@ -406,7 +406,7 @@ def _rows(record: View) -> Iterator[Row]:
     resources = [link.allowed for link in page.links if link.kind == "resource"]
     if resources:
         blocked = resources.count(False)
-        yield "Resources", f"{quantity(len(resources), 'URL')}, of which {blocked:,} disallowed"
+        yield "Resources", f"{count(len(resources), 'URL')}, of which {blocked:,} disallowed"
 
 
 def _why(link: Link) -> str:

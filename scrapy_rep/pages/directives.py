@@ -268,8 +268,7 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
     # `tdm-policy` MUST not reset current values".
     for rule, places in tdm.items():
         values = next(places[place] for place in (META, rule, TDM_PLACE) if place in places)
-        is_policy = rule == _TDM_POLICY
-        found[rule.replace("-", "_")] = values[0] if is_policy else "1" in values
+        found[rule.replace("-", "_")] = values[0] if rule == _TDM_POLICY else "1" in values
     return PageDirectives(**found)
 
 

@@ -220,9 +220,8 @@ class PageDirectivesMiddleware:
         if self._settings.noindex == "drop" and directives.noindex:
             names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
         elif self._settings.noindex == "drop" and directives.expired:
-            date = f"{directives.unavailable_after:%Y-%m-%d}"
-            names = ["unavailable_after"]
-            reason = ItemNotIndexable(f"its page is unavailable since {date}")
+            text = f"its page is unavailable since {directives.unavailable_after:%Y-%m-%d}"
+            names, reason = ["unavailable_after"], ItemNotIndexable(text)
         elif refused:
             names = [usage.use(name) for name in refused]
             reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")

@@ -125,10 +125,8 @@ def parse_user_agent(user_agent: str | bytes | Sequence[str]) -> ProductTokens:
     """
     if isinstance(user_agent, (str, bytes)):
         return _parse_one(user_agent)
-    if isinstance(user_agent, (tuple, list)):
-        wrong = [value for value in user_agent if not isinstance(value, (str, bytes))]
-    else:
-        wrong = [user_agent]
+    values = user_agent if isinstance(user_agent, (tuple, list)) else [user_agent]
+    wrong = [value for value in values if not isinstance(value, (str, bytes))]
     if wrong:
         raise TypeError(
             "a user agent must be str, bytes, or a list or tuple of these, not "

@@ -37,14 +37,7 @@ from .parser import (
 )
 from .paths import origin_of
 from .printable import printable, quoted
-from .records import (
-    HELD_ABOVE,
-    KNOWN_FIELDS,
-    parse_clean_param,
-    parse_delay,
-    parse_request_rate,
-    parse_visit_time,
-)
+from .records import HELD_ABOVE, KNOWN_FIELDS, RECORD_TYPES, parse_delay
 from .robotstxt import RobotsTxt
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 
@@ -649,8 +642,9 @@ class Check(NamedTuple):
     advice: str
 
 
-def _unreadable(name: str, parse: Callable[[bytes], object], expected: str) -> Check:
-    message = f"{name} {{value}} cannot be read and is ignored"
+def _unreadable(field: bytes, expected: str) -> Check:
+    (parse,) = (row.parse for row in RECORD_TYPES if row.field == field)
+    message = f"{_text(field)} {{value}} cannot be read and is ignored"
     advice = f"write {expected}"
     return Check(Code.UNREADABLE_VALUE, lambda value: parse(value) is None, message, advice)
 
@@ -732,7 +726,7 @@ CHECKS = {
     b"sitemap": _urls("sitemap"),
     b"license": _urls("license"),
     b"crawl-delay": [
-        _unreadable("crawl-delay", parse_delay, "seconds, such as 10 or 0.5"),
+        _unreadable(b"crawl-delay", "seconds, such as 10 or 0.5"),
         Check(
             Code.LONG_DELAY,
             lambda value: (parse_delay(value) or 0) > _MAX_DELAY,
@@ -741,16 +735,10 @@ CHECKS = {
         ),
     ],
     b"request-rate": [
-        _unreadable(
-            "request-rate", parse_request_rate, "requests/seconds, such as 1/10 or 1/10m 0600-0845"
-        )
+        _unreadable(b"request-rate", "requests/seconds, such as 1/10 or 1/10m 0600-0845")
     ],
-    b"visit-time": [
-        _unreadable("visit-time", parse_visit_time, "two times of day in UTC, such as 0600-0845")
-    ],
-    b"clean-param": [
-        _unreadable("clean-param", parse_clean_param, "names, and perhaps a path: ref&sid /shop/")
-    ],
+    b"visit-time": [_unreadable(b"visit-time", "two times of day in UTC, such as 0600-0845")],
+    b"clean-param": [_unreadable(b"clean-param", "names, and perhaps a path: ref&sid /shop/")],
     b"content-signal": [
         Check(
             Code.UNREADABLE_SIGNAL,
@@ -844,5 +832,4 @@ def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
             disallowed.setdefault(rule.line, sitemap)
     for line, sitemap in disallowed.items():
         message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
-        advice = "remove one of the two lines"
-        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)
+        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, "remove one of the two lines")

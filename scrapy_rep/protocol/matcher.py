@@ -355,8 +355,7 @@ class GroupMatcher:
             verdict = self._only_verdict(path, rules) if few else None
             if verdict is not None:
                 return verdict
-        index = self.index or self._build_index()
-        number = index.first(path)
+        number = (self.index or self._build_index()).first(path)
         verdict = self.verdicts[number]
         if verdict is None:
             verdict = self.verdicts[number] = self._decided_by(self._positions[number])

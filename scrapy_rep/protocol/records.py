@@ -237,6 +237,11 @@ class RecordValues:
         combined: Combined = self._combined[field]
         return combined
 
+    @property
+    def pace(self) -> str:
+        """The pace as text, or "" without one."""
+        return pace_text(self.get(CRAWL_DELAY), self.get(REQUEST_RATE), self.get(VISIT_TIME))
+
 
 class Records:
     """All records of one file."""
@@ -304,16 +309,14 @@ class Pacing(NamedTuple):
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
         """Return the pace for the crawler with these product tokens, or None if none is stated."""
         changes, seconds = _of_the_day(robots.request_rates(agents))
-        delay = robots.crawl_delay(agents) or 0
-        pacing = cls(delay, changes, seconds, robots.visit_time(agents))
+        pacing = cls(robots.crawl_delay(agents) or 0, changes, seconds, robots.visit_time(agents))
         return pacing if any(pacing) else None
 
     def seconds_between(self, now: float) -> float:
         """Return the seconds between two requests at a time."""
         if not self.changes:
             return self.delay
-        minute = now % _DAY / 60
-        return max(self.delay, self.seconds[bisect_right(self.changes, minute) - 1])
+        return max(self.delay, self.seconds[bisect_right(self.changes, now % _DAY / 60) - 1])
 
     def seconds_until_visit_time(self, now: float) -> float:
         """Return the seconds until the Visit-time begins. 0 within it, and without one."""

@@ -338,9 +338,7 @@ class RobotsTxt:
         """
         path = path_of(url)
         stated = self._group_records(user_agent).get(other_records.CONTENT_USAGE)
-        if not stated or not self.allowed(url, user_agent):
-            return {}
-        return stated.of(path)
+        return stated.of(path) if stated and self.allowed(url, user_agent) else {}
 
     @property
     def licenses(self) -> tuple[str, ...]:

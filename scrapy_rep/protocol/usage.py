@@ -300,8 +300,7 @@ class PathSignals(PathPreferences[bool | str]):
         result: dict[str, bool | str] = {}
         decided: set[str] = set()
         for equal in self._matching(path):
-            stated = combined(equal)
-            later = {name: value for name, value in stated.items() if name not in decided}
+            later = {key: value for key, value in combined(equal).items() if key not in decided}
             result.update(_restrictions(later) if decided else later)
             decided.update(later)
         return result

@@ -200,8 +200,7 @@ def _request_head(exchange: Exchange) -> bytes:
         (name, HIDDEN if _SECRET.search(name) else value) for name, value in exchange.request_fields
     ]
     if not any(name.lower() == b"host" for name, _ in fields):
-        host = parts.netloc.rpartition("@")[2]
-        fields.append((b"Host", host.encode("utf-8", "replace")))
+        fields.append((b"Host", parts.netloc.rpartition("@")[2].encode("utf-8", "replace")))
     return _head(f"{exchange.method} {target} HTTP/1.1", fields)
 
 

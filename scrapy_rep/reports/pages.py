@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from ..protocol.printable import printable
 from . import answers
-from .records import Report, moment
+from .records import Report, count, moment
 
 if TYPE_CHECKING:
     from .survey import Survey
@@ -151,11 +151,6 @@ def source(text: str) -> Markup:
 
 
 # Numbers, times and lengths of time, as a reader sees them
-
-
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: ``1 request``, ``1,200 requests``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def percent(part: float, whole: float) -> str:

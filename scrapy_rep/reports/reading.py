@@ -176,8 +176,8 @@ class Database:
 
         ``limits`` replace some of `LIMITS`.
         """
-        most = LIMITS | limits
-        columns = ", ".join(f"{number} AS max_{name}" for name, number in most.items())
+        most = (LIMITS | limits).items()
+        columns = ", ".join(f"{number} AS max_{name}" for name, number in most)
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}

@@ -63,6 +63,11 @@ def moment(time: datetime) -> str:
     return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def count(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 request``, ``1,200 requests``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 class Counts(Struct):
     """What happened to the requests for pages, and the requests for robots.txt files.
 

@@ -508,8 +508,8 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (pages.count(2, "page was", "pages were"), "2 pages were"),
-        *((pages.count(number, "gap"), text) for number, text in (
+        (records.count(2, "page was", "pages were"), "2 pages were"),
+        *((records.count(number, "gap"), text) for number, text in (
             (0, "0 gaps"), (1, "1 gap"), (1200, "1,200 gaps"),
         )),
         *((percent(*shares), text) for text, *shares in (
