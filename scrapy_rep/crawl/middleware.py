@@ -22,7 +22,6 @@ from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
 from twisted.internet.defer import Deferred
@@ -271,7 +270,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         the engine would download it again.
         """
         self.frontier.finish(request, sent=False)
-        if request.callback is NO_CALLBACK or request in self.frontier.returned:
+        if self.frontier.is_called(request):
             self._stats.inc_value("robotstxt/abandoned_count")
             raise IgnoreRequest(
                 "the crawl was stopped, and the request could not start within REP_MAX_WAIT"
@@ -294,8 +293,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._end(request, sent=CACHED_FLAG not in response.flags)
         if DOWNLOAD in request.meta:  # a robots.txt is not a page: only its fetch gets it
             raise Downloaded(response)
-        tdm_files, is_called = self.policies.tdm_files, request.callback is NO_CALLBACK
-        if tdm_files is not None and not await tdm_files.wait(request, response) and not is_called:
+        tdm_files, is_called = self.policies.tdm_files, self.frontier.is_called
+        if tdm_files and not (await tdm_files.wait(request, response) or is_called(request)):
             return self._go_back(request)
         if response.url == request.url:  # the usual case
             return response
@@ -303,7 +302,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         if verdict is None or verdict.allowed:
             return response
         if self._settings.check_final_url == "drop":
-            if verdict.reason is Reason.UNREACHABLE and self._engine.is_closing and not is_called:
+            is_early = verdict.reason is Reason.UNREACHABLE and self._engine.is_closing
+            if is_early and not is_called(request):
                 return self._go_back(request)
             raise self._disallow(request, verdict, response)
         if self.events is not None:

@@ -884,14 +884,17 @@ class Frontier:
     def may_wait(self, request: Request) -> bool:
         """Whether a request may wait for its robots.txt and its host.
 
-        While the spider closes, only a request may that a caller of ``engine.download_async`` waits
-        for: a scheduler would keep any other one. A caller may not set NO_CALLBACK, but the engine
-        sends its request here again after it has been returned.
+        While the spider closes, only a request of a caller may: a scheduler keeps any other one.
         """
-        if not self.is_closing:
-            return True
-        is_called = request.callback is NO_CALLBACK or request in self.returned
-        return is_called and self.may_callers_wait
+        return not self.is_closing or (self.is_called(request) and self.may_callers_wait)
+
+    def is_called(self, request: Request) -> bool:
+        """Whether a caller of ``engine.download_async`` waits for a request, if the spider closes.
+
+        A caller may not set NO_CALLBACK, but then the engine sends its request again after it has
+        been returned.
+        """
+        return request.callback is NO_CALLBACK or request in self.returned
 
     @property
     def may_callers_wait(self) -> bool:
