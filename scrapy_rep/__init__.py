@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.middleware import AnswerMiddleware, RobotsTxtMiddleware
+    from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .frontier.frontier import Queued, queued, until_queued_below
+    from .pages.answers import AnswerMiddleware
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.fingerprinter import CleanParamRequestFingerprinter
     from .pages.middleware import PageDirectivesMiddleware, page_directives
@@ -77,9 +78,10 @@ __all__ = [
 
 _NAMES = {
     "addon": ["Addon"],
-    "crawl.middleware": ["AnswerMiddleware", "RobotsTxtMiddleware"],
+    "crawl.middleware": ["RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
     "frontier.frontier": ["Queued", "queued", "until_queued_below"],
+    "pages.answers": ["AnswerMiddleware"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
     "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],

@@ -11,9 +11,10 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from .crawl.middleware import AnswerMiddleware, RobotsTxtMiddleware
+from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
+from .pages.answers import AnswerMiddleware
 from .pages.middleware import PageDirectivesMiddleware
 
 PRIORITY = 100

@@ -8,8 +8,6 @@ The methods of :class:`RobotsTxtMiddleware` are in the order in which they proce
 3. A request that did not come from these queues waits in the downloader, in a queue of its own for
    the origin, until the policy is known and the pace of the host allows it.
 4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
-
-:class:`AnswerMiddleware` sees each response first, whichever component made it.
 """
 
 from __future__ import annotations
@@ -50,8 +48,9 @@ logger = get_logger(__name__)
 MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
-access_refused = object()
-"""The signal that a response has the status 401 or 402. No other page costs a receiver anything."""
+
+class AnswerObserver:
+    """A downloader middleware that calls :meth:`RobotsTxtMiddleware.note_answer`."""
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -364,13 +363,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         self.events.sent(request, delay, broken)
 
     def note_answer(self, request: Request, response: Response) -> None:
-        """Note what a site has answered. :class:`AnswerMiddleware` calls this.
+        """Note what a site has answered. :class:`~scrapy_rep.AnswerMiddleware` calls this.
 
         A further call for the same request changes no more than the first one has.
         """
         entry, status = self._in_progress.get(request), response.status
-        if status in (401, 402):
-            self._crawler.signals.send_catch_log(access_refused, response=response, request=request)
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self._settings.backoff:
             return
         is_slow_down = status in SLOW_DOWN
@@ -385,7 +382,7 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings)
-        if self._crawler.get_downloader_middleware(AnswerMiddleware) is None:
+        if self._crawler.get_downloader_middleware(AnswerObserver) is None:
             logger.warning(
                 "scrapy_rep.AnswerMiddleware is not enabled: pages with status 429 or 503 that "
                 "RetryMiddleware retries do not hold their host, and pages that require a payment "
@@ -455,32 +452,3 @@ class RobotsTxtMiddleware(FrontierOwner):
             },
             extra={"spider": self._crawler.spider},
         )
-
-
-class AnswerMiddleware:
-    """Shows each response to :class:`RobotsTxtMiddleware` before other middlewares see it.
-
-    It is near the downloader, so RetryMiddleware has not yet replaced the response, which a
-    download handler or another middleware has made.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        if not read_settings(crawler).obey:
-            raise NotConfigured
-        self._crawler = crawler
-        self._robots: RobotsTxtMiddleware | None = None
-        crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Called by Scrapy."""
-        return cls(crawler)
-
-    def _on_spider_opened(self) -> None:
-        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-
-    async def process_response(self, request: Request, response: Response) -> Response:
-        """Return the response as it is."""
-        if self._robots is not None:
-            self._robots.note_answer(request, response)
-        return response

@@ -1,8 +1,7 @@
 """The spider middleware for the directives of pages, such as ``noindex`` and ``nofollow``.
 
 It annotates each response before the spider gets it. If the settings say so, it then drops items of
-pages that say ``noindex``, and requests from pages that say ``nofollow``. A page that requires a
-payment or a license is not retried.
+pages that say ``noindex``, and requests from pages that say ``nofollow``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scrapy.http import HtmlResponse, Response
 from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
-from ..crawl.middleware import RobotsTxtMiddleware, access_refused
+from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
 from ..protocol import usage
@@ -27,6 +26,7 @@ from ..protocol.agents import product_tokens
 from ..protocol.freshness import http_date
 from ..protocol.tdmrep import TdmRule
 from ..startup import abort_on_setting_error
+from .answers import NOT_RETRIED
 from .directives import (
     HEADERS,
     LICENSE,
@@ -51,10 +51,6 @@ logger = get_logger(__name__)
 # In the form of the names that Scrapy's Headers use.
 _HEADERS = frozenset(name.title().encode() for name in HEADERS)
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
-
-_NOT_RETRIED = "access terms"
-"""The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
-
 
 _Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
 """The directives of a response, and the uses that it grants or refuses."""
@@ -137,16 +133,6 @@ class PageDirectivesMiddleware:
         with abort_on_setting_error(crawler):
             return cls(crawler)
 
-    def _on_downloaded(self, request: Request, response: Response) -> None:
-        """Exclude a page that requires a payment or a license from retries.
-
-        Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``. The answer
-        to a request for a robots.txt is not a page.
-        """
-        kept = settings.DONT_RETRY, settings.IS_ROBOTSTXT_REQUEST
-        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
-            request.meta[settings.DONT_RETRY] = _NOT_RETRIED
-
     def process_spider_input(self, response: Response) -> None:
         """Annotate a response before the spider gets it."""
         request = response.request
@@ -209,8 +195,6 @@ class PageDirectivesMiddleware:
     def _on_spider_opened(self) -> None:
         self._robots = robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
         self._events = robots.events if robots is not None else None
-        signal = access_refused if robots is not None else signals.response_downloaded
-        self._crawler.signals.connect(self._on_downloaded, signal)
 
     def _refusal(self, response: Response, page: _Page) -> _Refusal | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
@@ -254,7 +238,7 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
-        if meta.get(settings.DONT_RETRY) == _NOT_RETRIED:  # of another page, whose meta was copied
+        if meta.get(settings.DONT_RETRY) == NOT_RETRIED:  # of another page, whose meta was copied
             del meta[settings.DONT_RETRY]
         meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
         if rel:
