@@ -17,8 +17,7 @@ from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.records import USAGE, describe
 from ..protocol.robotstxt import RobotsTxt
-from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused
-from ..protocol.usage import use as use_of
+from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused, use_of
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS

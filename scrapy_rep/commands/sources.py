@@ -1,4 +1,4 @@
-"""What the user names: URLs, files with URLs, and robots.txt files on this machine or of a site."""
+"""What the user names: URLs, files with URLs, stores, and robots.txt files here or of a site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,10 @@ from ..protocol.printable import printable, without_credentials
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
 from ..reports.records import moment, utc
-from .context import STANDARD_INPUT, CommandError, Context, needing, reading
+from ..stores.base import StoreError
+from ..stores.registry import open_for_tool, without_password
+from ..stores.threaded import ThreadedStore
+from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, needing, reading
 
 if TYPE_CHECKING:
     from .session import Session
@@ -279,6 +282,22 @@ def archive_reader() -> Any:
 def to_second(seconds: float | None) -> datetime | None:
     """Return a time, to the second."""
     return None if seconds is None else utc(round(seconds))
+
+
+@contextmanager
+def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
+    """Open a store, and disconnect it. An error of the store becomes a CommandError."""
+    name = without_password(url)
+    try:
+        store = open_for_tool(url, must_exist=must_exist)
+    except StoreError as error:
+        raise CommandError(f"the store {name} cannot be used: {error}") from None
+    try:
+        yield store
+    except StoreError as error:
+        raise NoAnswerError(f"the store {name} failed: {error}") from None
+    finally:
+        store.disconnect()
 
 
 # Files with URLs, which are read as streams

@@ -30,9 +30,8 @@ from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode,
 from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
-from .sources import archive_reader, target_of, urls_from
+from .sources import archive_reader, target_of, urls_from, using_store
 from .texts import laid_out
-from .transfer import using_store
 
 if TYPE_CHECKING:
     from .session import Session

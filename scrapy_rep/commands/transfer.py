@@ -7,28 +7,16 @@ import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ..protocol.paths import origin_of
-from ..stores.base import StoreError
 from ..stores.entry import LINE_LIMIT, from_line, to_line
-from ..stores.registry import open_for_tool, without_password
-from ..stores.threaded import ThreadedStore
-from .context import (
-    STANDARD_INPUT,
-    CommandError,
-    Context,
-    ExitCode,
-    NoAnswerError,
-    reading,
-    tool,
-    writing,
-)
-from .sources import decompressed, opened
+from .context import STANDARD_INPUT, Context, ExitCode, reading, tool, writing
+from .sources import decompressed, opened, using_store
 
 _TEXTS = {
     "added": "added",
@@ -99,22 +87,6 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
     context.write("".join(lines) or "no policies\n")
     return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
-
-
-@contextmanager
-def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
-    """Open a store, and disconnect it. An error of the store becomes a CommandError."""
-    name = without_password(url)
-    try:
-        store = open_for_tool(url, must_exist=must_exist)
-    except StoreError as error:
-        raise CommandError(f"the store {name} cannot be used: {error}") from None
-    try:
-        yield store
-    except StoreError as error:
-        raise NoAnswerError(f"the store {name} failed: {error}") from None
-    finally:
-        store.disconnect()
 
 
 def _writable(name: str) -> Any:

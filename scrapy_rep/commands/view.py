@@ -24,9 +24,8 @@ from w3lib.url import safe_url_string
 
 from ..fetch.downloader import in_words
 from ..fetch.redirects import redirect_target
-from ..pages.directives import META, TDM_PLACE, header_lines
+from ..pages.directives import META, TDM_PLACE, directives_of, header_lines, stated_in, uses_in
 from ..pages.html import document, iter_elements, roots
-from ..pages.middleware import directives_of, statements_in
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
@@ -205,11 +204,8 @@ def _download(session: Session, record: View) -> Response | None:
 
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
-    stated = dict.fromkeys(statements_in(response, agent.tokens, tdm))
+    stated = dict.fromkeys(stated_in(response, agent.tokens, tdm))
     found = directives_of(response, list(stated))
-    own = usage.of_response(
-        *(header_lines(response, name) for name in ("Content-Signal", "Content-Usage"))
-    )
     robots = [check.usage.evaluated] if check.usage else []
     page = Page(
         url=response.url,
@@ -223,7 +219,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         left_out=max(len(stated) - MAX_STATEMENTS, 0),
         indexable=found.indexable,
         nofollow=found.nofollow,
-        usage=usage.evaluated([*robots, *own], found.tdm_reservation),
+        usage=usage.evaluated([*robots, *uses_in(response)], found.tdm_reservation),
         licenses=tuple(found.licenses),
     )
     location = response.headers.get("Location")

@@ -24,20 +24,23 @@ to `PageDirectives`.
 from __future__ import annotations
 
 import re
+import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
+from ..protocol import usage
 from ..protocol.agents import WILDCARD_AGENT
-from ..protocol.freshness import parse_date
+from ..protocol.freshness import http_date, parse_date
 from ..protocol.paths import resolve
 from ..protocol.printable import printable
 from ..protocol.tdmrep import TdmRule
+from .html import elements, markup
 
 _ROBOTS, _ROBOTS_TAG, _LINK = "robots", "robots-tag", "link"
 _TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
@@ -46,6 +49,8 @@ LICENSE = "license"
 
 HEADERS = ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)
 """The names of the headers that are read, in lower case."""
+# In the form of the names that Scrapy's Headers use.
+_HEADERS = frozenset(name.title().encode() for name in HEADERS)
 META_NAMES = (_ROBOTS, *_TDM)
 """The names of the meta elements that are read, besides the product tokens of the crawler."""
 
@@ -188,6 +193,36 @@ _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 """The names of rules. None of them is read as an agent."""
 
 
+def stated_in(
+    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
+) -> list[Statement]:
+    """Return the statements of a response that apply to a crawler with these product tokens.
+
+    ``tdm`` is the rule of the TDM file for the page, if there is one.
+    """
+    lines: list[tuple[str, str]] = []
+    if not _HEADERS.isdisjoint(response.headers):
+        lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
+    body = markup(response) if isinstance(response, HtmlResponse) else b""
+    found = tuple(elements(body, (*META_NAMES, *tokens), LICENSE))
+    return list(statements(lines, found, tokens, tdm)) if lines or found or tdm else []
+
+
+def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
+    """Return the directives that follow from the statements of a response."""
+    terms = terms_of(response)
+    if not stated and terms is None:  # the usual case
+        return NO_DIRECTIVES
+    directives = merge(stated, response.url)
+    after, expired = directives.unavailable_after, False
+    if after is not None:
+        date = http_date("".join(header_lines(response, "Date")[-1:]))
+        expired = after.timestamp() < (time.time() if date is None else date)
+    if terms is None and not expired:
+        return directives
+    return replace(directives, access_terms=terms, expired=expired)
+
+
 def statements(
     headers: Iterable[tuple[str, str]],
     elements: Iterable[tuple[str, str, str]],
@@ -278,6 +313,12 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
 def header_lines(response: Response, name: str) -> list[str]:
     """Return the lines of a header of a response. Text may have any bytes."""
     return [line.decode("latin-1") for line in response.headers.getlist(name)]
+
+
+def uses_in(response: Response) -> list[usage.Signals]:
+    """Return what the headers of a response state about the use of its content."""
+    names = ("Content-Signal", "Content-Usage")
+    return usage.of_response(*(header_lines(response, name) for name in names))
 
 
 def terms_of(response: Response) -> AccessTerms | None:

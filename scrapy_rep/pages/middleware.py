@@ -6,15 +6,13 @@ pages that say ``noindex``, and requests from pages that say ``nofollow``.
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.http import HtmlResponse, Response
+from scrapy.http import Response
 from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
@@ -23,23 +21,10 @@ from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
 from ..protocol import usage
 from ..protocol.agents import product_tokens
-from ..protocol.freshness import http_date
-from ..protocol.tdmrep import TdmRule
 from ..startup import abort_on_setting_error
 from .answers import NOT_RETRIED
-from .directives import (
-    HEADERS,
-    LICENSE,
-    META_NAMES,
-    NO_DIRECTIVES,
-    PageDirectives,
-    Statement,
-    header_lines,
-    merge,
-    statements,
-    terms_of,
-)
-from .html import Links, elements, markup
+from .directives import NO_DIRECTIVES, PageDirectives, directives_of, stated_in, uses_in
+from .html import Links
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -48,8 +33,6 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-# In the form of the names that Scrapy's Headers use.
-_HEADERS = frozenset(name.title().encode() for name in HEADERS)
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
 _Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
@@ -69,37 +52,7 @@ def page_directives(response: Response, user_agent: str | Sequence[str]) -> Page
     >>> page_directives(response, "mybot").noindex
     True
     """
-    return directives_of(response, statements_in(response, product_tokens(user_agent)))
-
-
-def statements_in(
-    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
-) -> list[Statement]:
-    """Return the statements of a response that apply to a crawler with these product tokens.
-
-    ``tdm`` is the rule of the TDM file for the page, if there is one.
-    """
-    lines: list[tuple[str, str]] = []
-    if not _HEADERS.isdisjoint(response.headers):
-        lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
-    body = markup(response) if isinstance(response, HtmlResponse) else b""
-    found = tuple(elements(body, (*META_NAMES, *tokens), LICENSE))
-    return list(statements(lines, found, tokens, tdm)) if lines or found or tdm else []
-
-
-def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
-    """Return the directives that follow from the statements of a response."""
-    terms = terms_of(response)
-    if not stated and terms is None:  # the usual case
-        return NO_DIRECTIVES
-    directives = merge(stated, response.url)
-    after, expired = directives.unavailable_after, False
-    if after is not None:
-        date = http_date("".join(header_lines(response, "Date")[-1:]))
-        expired = after.timestamp() < (time.time() if date is None else date)
-    if terms is None and not expired:
-        return directives
-    return replace(directives, access_terms=terms, expired=expired)
+    return directives_of(response, stated_in(response, product_tokens(user_agent)))
 
 
 class PageDirectivesMiddleware:
@@ -177,7 +130,7 @@ class PageDirectivesMiddleware:
             robots, tdm = self._robots.policies.stated_usage(response)
         agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
         tokens = product_tokens(self._settings.user_agent(agents[-1] if agents else None))
-        directives = directives_of(response, statements_in(response, tokens, tdm))
+        directives = directives_of(response, stated_in(response, tokens, tdm))
         stated: list[usage.Signals] = []
         if robots is not None:
             url = response.url
@@ -185,9 +138,7 @@ class PageDirectivesMiddleware:
             stated = [statement for _, statement in policies]
             stated += [robots.content_signals(url, tokens), robots.content_usage(url, tokens)]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
-            stated += usage.of_response(
-                header_lines(response, "Content-Signal"), header_lines(response, "Content-Usage")
-            )
+            stated += uses_in(response)
         if not stated and directives is NO_DIRECTIVES:  # the usual case
             return NO_DIRECTIVES, {}
         return directives, usage.evaluated(stated, directives.tdm_reservation)
@@ -207,7 +158,7 @@ class PageDirectivesMiddleware:
             text = f"its page is unavailable since {directives.unavailable_after:%Y-%m-%d}"
             names, reason = ["unavailable_after"], ItemNotIndexable(text)
         elif refused:
-            names = [usage.use(name) for name in refused]
+            names = [usage.use_of(name) for name in refused]
             reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
         else:
             return None

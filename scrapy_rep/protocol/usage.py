@@ -341,10 +341,10 @@ def evaluated(
     (draft-ietf-aipref-vocab: "any unknown labels MUST be ignored").
     """
     named: list[Preferences] = [
-        {use(name): value}
+        {use_of(name): value}
         for stated in statements
         for name, value in stated.items()
-        if use(name) in AIPREF and (value is False or (value is True and name in GRANTS))
+        if use_of(name) in AIPREF and (value is False or (value is True and name in GRANTS))
     ]
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
@@ -362,14 +362,14 @@ def policy_statements(policies: Mapping[str, Verdict]) -> list[tuple[str, Prefer
     ]
 
 
-def use(name: str) -> str:
+def use_of(name: str) -> str:
     """Return AIPREF's name for what a name refuses, or the given name if AIPREF has none."""
     return SAME_USE.get(name, name)
 
 
 def refused(required: Iterable[str], preferences: Preferences) -> list[str]:
     """Return those of the required uses that are refused. Unknown uses are not refused."""
-    return [name for name in required if preferences.get(use(name)) is False]
+    return [name for name in required if preferences.get(use_of(name)) is False]
 
 
 def nearest_use(name: str) -> str | None:
