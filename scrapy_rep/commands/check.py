@@ -303,8 +303,7 @@ class _Checker:
             record.refused = refusals(policy, agent, record.url, uses)
         if policy is not None and policy.access.source == "store":
             record.since = policy.access.unreachable_since or policy.access.fetched_at
-        is_disallowed = DISALLOWED in self.kinds and record.allowed is False
-        return is_disallowed or bool(record.refused)
+        return bool(record.refused) or (DISALLOWED in self.kinds and record.allowed is False)
 
     def _plan(self, plans: dict[str | None, Plan], batch: Sequence[_Answer]) -> None:
         """Add URLs to the plans of their hosts."""

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 _SCRAPY = ("scrapy",)
 """The product token of Scrapy's default USER_AGENT."""
 
-_ANY_PATH = "/"
-"""A path whose verdict names the group. That of robots.txt itself would not."""
-
 
 Purpose = Literal["search", "ads", "ai-training", "ai-use", "archive", "seo", "preview", "other"]
 """What a crawler fetches pages for. ``ads`` are also checks of the pages that ads link to,
@@ -107,7 +104,8 @@ class Agent(NamedTuple):
         """Return the token of the group that applies; None if there is none."""
         if self.is_policy_token:
             return next((token for token in self.tokens if token in robots.agents), None)
-        return self.verdict(robots, _ANY_PATH).agent
+        # Of any path: only the verdict on robots.txt itself names no group.
+        return self.verdict(robots, "/").agent
 
     def tokens_in(self, robots: RobotsTxt) -> tuple[str, ...] | None:
         """Return the tokens for which a file states more than rules; None if nothing applies."""

@@ -191,15 +191,13 @@ def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes
         policy = policies.get(name)
         if policy is None:
             yield name, context.read_file(name)
-            continue
-        access = policy.access
-        if access.is_unreachable:
-            context.warn(access.problem)
+        elif policy.access.is_unreachable:
+            context.warn(policy.access.problem)
             yield name, None
         elif policy.robots is None:
-            context.note(f"{access.url} does not exist: status {access.status}")
+            context.note(f"{policy.access.url} does not exist: status {policy.access.status}")
         else:
-            yield access.url, policy.text[1:] if policy.body is None else policy.body
+            yield policy.access.url, policy.text[1:] if policy.body is None else policy.body
 
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:

@@ -76,9 +76,8 @@ class Session:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self.middleware: RobotsTxtMiddleware = middleware
-        self._cache = middleware.policies
         self._bodies: dict[str, bytes] = {}
-        self._cache.bodies = self._bodies
+        middleware.policies.bodies = self._bodies
         self.end = asyncio.Event()
         """Set at the end of the session."""
 
@@ -119,17 +118,18 @@ class Session:
         self._loop.call_soon_threadsafe(self.end.set)
 
     async def _policy(self, key: str, page_url: str | None) -> Policy:
-        origin = await self._cache.wait_for(key, Request(page_url or robots_txt_url(key)))
+        cache = self.middleware.policies
+        origin = await cache.wait_for(key, Request(page_url or robots_txt_url(key)))
         if origin is None:
             raise _ended_early()
         body = self._bodies.pop(origin.key, None)
         return Policy(
             origin.key,
             origin.content,
-            partial(self._cache.verdict, origin),
+            partial(cache.verdict, origin),
             access_of(origin),
             body if origin.content else None,
-            lambda tokens: self._cache.seconds_between(origin.pacing(tokens)),
+            lambda tokens: cache.seconds_between(origin.pacing(tokens)),
         )
 
 

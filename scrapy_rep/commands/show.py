@@ -175,8 +175,7 @@ def why_no_rules(access: Access) -> str:
 def _group(group: Any) -> Renderables:
     uses = [POLICY_TOKENS[token] for token in group.tokens if token in POLICY_TOKENS]
     about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
-    is_everyone = group.tokens == [WILDCARD_AGENT]
-    names = [OTHERS] if is_everyone else shown(group.tokens, MAX_TOKENS)
+    names = [OTHERS] if group.tokens == [WILDCARD_AGENT] else shown(group.tokens, MAX_TOKENS)
     yield Text(", ".join(names) + about, style="bold")
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")

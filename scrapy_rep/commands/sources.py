@@ -44,8 +44,6 @@ FORMS = "a file ('-': standard input), or a site"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
 # How Python reads a byte of an argument or a file that is not UTF-8.
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
-_FILE_ENDING = ".txt"
-"""No domain ends so. A name that does, and that is not a file, is a file that is missing."""
 
 
 class Target(NamedTuple):
@@ -96,7 +94,8 @@ def is_file(name: str) -> bool:
     if name.startswith(("/", ".")) or name == STANDARD_INPUT or Path(name).exists():
         return True
     folder, slash, _ = name.partition("/")
-    return name.endswith(_FILE_ENDING) and "://" not in name and not (slash and "." in folder)
+    # No domain ends so. A name that does, and that is not a file, is a file that is missing.
+    return name.endswith(".txt") and "://" not in name and not (slash and "." in folder)
 
 
 # One robots.txt

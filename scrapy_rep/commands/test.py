@@ -68,8 +68,7 @@ def test_tool(context: Context, name: str, robots: str) -> int:
             context.warn(warning)
     counts: Counter[bool | None] = Counter()
     for line, kind, agent, target in expectations:
-        is_known = not policy.access.is_unreachable
-        verdict = agent.verdict(policy, target.url) if is_known else None
+        verdict = None if policy.access.is_unreachable else agent.verdict(policy, target.url)
         record = Test(
             line=line,
             expectation=f"{kind} {agent.name} {target.given}",

@@ -188,8 +188,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     access = check.robots_txt
     if (access and access.is_unreachable) or (check.allowed and record.page is None):
         return ExitCode.UNKNOWN
-    is_ok = check.allowed and not record.contradictions
-    return ExitCode.OK if is_ok else ExitCode.FOUND
+    return ExitCode.OK if check.allowed and not record.contradictions else ExitCode.FOUND
 
 
 def _download(session: Session, record: View) -> Response | None:

@@ -226,12 +226,11 @@ def from_line(line: bytes) -> tuple[str, Entry]:
     key = record.get("origin")
     if not isinstance(key, str) or not 0 < len(key) <= URL_LIMIT:
         raise ValueError("it has no origin")
-    text, body = record.get("body"), None
-    if text is not None:
-        try:
-            body = text.encode("utf-8", "surrogateescape")
-        except (AttributeError, UnicodeEncodeError):
-            raise ValueError("its body is not valid") from None
+    text = record.get("body")
+    try:
+        body = None if text is None else text.encode("utf-8", "surrogateescape")
+    except (AttributeError, UnicodeEncodeError):
+        raise ValueError("its body is not valid") from None
     if len(body or b"") > BODY_LIMIT:
         raise ValueError("its body is too long")
     return key, _entry_of(record.get("entry"), body)
