@@ -270,8 +270,6 @@ class Fetcher:
             )
         if isinstance(event, Cancelled) and not file.is_cancelled:  # no file is free
             await self._clock.sleep(FILES_PAUSE)
-        if isinstance(event, (Rules, NotModified, Unavailable)):
-            event = event._replace(expires_at=event.expires_at - self._clock.step())
         return event
 
     def unexpected(self, file: OriginFile, error: BaseException) -> FetchResult:
@@ -425,8 +423,11 @@ class Fetcher:
 
     def _event(self, file: OriginFile, download: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect."""
-        answer = download.answer
-        event = access.event_of(answer, self._policy(file), file.parse, self._clock.time())
+        answer, now = download.answer, self._clock.time()
+        step = self._clock.step(now)
+        event = access.event_of(answer, self._policy(file), file.parse, now)
+        if isinstance(event, (Rules, NotModified, Unavailable)):
+            event = event._replace(expires_at=event.expires_at - step)
         if isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY:
             return self._stopped(event) if download.is_stopped else event
         if not isinstance(event, Rules):
@@ -454,7 +455,9 @@ class Fetcher:
         return access_policy(self._settings, file)._replace(shared=self._shared)
 
     def _unavailable(self, file: OriginFile, answer: Answer) -> Unavailable:
-        return access.unavailable(answer, self._policy(file), self._clock.time())
+        now = self._clock.time()
+        event = access.unavailable(answer, self._policy(file), now)
+        return event._replace(expires_at=event.expires_at - self._clock.step(now))
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:

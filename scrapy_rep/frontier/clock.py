@@ -42,9 +42,12 @@ class Clock:
         """
         return self.monotonic() + self._began
 
-    def step(self) -> float:
-        """Return how far :meth:`time` is ahead of :meth:`steady`, because the clock was set."""
-        step = self.time() - self.steady()
+    def step(self, now: float | None = None) -> float:
+        """Return how far :meth:`time` is ahead of :meth:`steady`, because the clock was set.
+
+        ``now`` is the time that the caller has just read: the clock may be set at any moment.
+        """
+        step = (self.time() if now is None else now) - self.steady()
         if abs(step) < MIN_CLOCK_STEP:
             return 0
         self.least_step = min(self.least_step, step)
