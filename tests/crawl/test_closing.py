@@ -163,7 +163,6 @@ class Downloads(Visitor):
             yield {"file_urls": urls}
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize("calls", [False, True], ids=["pipeline", "callback"])
 @pytest.mark.parametrize(
     ("robots", "first"),

@@ -512,7 +512,6 @@ PART = Page(RULES + bytes(300_000))
 NO_GZIP = Page(b"no gzip", headers={"Content-Encoding": "gzip"})
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize("stopping", [stop, stop_and_fail])
 @pytest.mark.parametrize(
     ("robots", "after_headers", "after_bytes"),
@@ -634,7 +633,6 @@ SILENT = raw(b"")
 """A site that closes each connection, so that there is an exception to process."""
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize("name", FAILING)
 async def test_a_middleware_that_fails_is_named_with_one_traceback(
     web: Web, crawl: Crawl, name: str
@@ -666,7 +664,6 @@ class Lost(ScrapysHandler):
         return await super().download_request(request)
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize(
     "settings",
     [

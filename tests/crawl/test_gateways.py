@@ -132,7 +132,6 @@ def notes(outcome: Outcome) -> list[str]:
     return [message for message in messages if message.startswith(NOTE)]
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize("in_jobdir", [False, True])
 @pytest.mark.parametrize(
     ("middleware", "number"), [(Replaces, 725), (Replaces, 995), (Encodes, 725), (Replaces, 50)]

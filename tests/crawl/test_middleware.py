@@ -314,7 +314,6 @@ class Deciding(RobotsTxtMiddleware):
         return verdict._replace(allowed=verdict.allowed and "/other" not in request.url)
 
 
-@pytest.mark.each_loop
 async def test_a_subclass_may_decide(web: Web, crawl: Crawl) -> None:
     closed = "User-agent: *\nDisallow: /\nAllow: /page\nAllow: /other\n"
     sites = [web.site(closed), web.site(Page(status=503), host="127.0.0.2")]

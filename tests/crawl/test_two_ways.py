@@ -130,7 +130,7 @@ STATES: dict[str, list[Any]] = {
 
 
 @settings(
-    max_examples=400,
+    max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
