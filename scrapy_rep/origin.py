@@ -218,8 +218,8 @@ class Origin(OriginFile):
     reported_pace: str | None = None
     """The text about the pace that was logged last."""
     waits_since: float = inf
-    """When the answers began because of which requests have to wait, on the monotonic clock. inf if
-    the last answer is no such answer, or if a request has started since."""
+    """Since when requests have to wait, however often the answer has changed, on the monotonic
+    clock. inf if the last answer lets them start, or if a request has started since."""
     waits_until: float = inf
     """Until when requests have to wait because of the last answer; inf: until the next one."""
     is_unused: bool = False
@@ -314,7 +314,7 @@ class Origin(OriginFile):
     def waited(self, now: float) -> float:
         """Return for how many seconds requests have had to wait, at ``now`` on the monotonic clock.
 
-        Whatever the answers were, a request has started since, or nothing has waited, if this is 0.
+        Returns 0 if a request could start since, or if nothing has waited.
         """
         return max(now - self.waits_since, 0) if now < self.waits_until + MAX_GAP else 0
 

@@ -77,5 +77,5 @@ class Host:
         return inf if self.active else self.seconds_to_start(now)
 
     def seconds_to_start(self, now: float) -> float:
-        """Return the same, without the requests in progress."""
+        """Return the seconds until the delay and the back-off of the host are over."""
         return max(self.last_end + self.delay - now, self.held_until - now, 0)
