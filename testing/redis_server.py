@@ -6,6 +6,7 @@ The environment variable ``REDIS_SERVER`` names another executable, such as that
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import socket
@@ -80,14 +81,19 @@ class RedisServer:
         arguments += self._arguments
         if self._password:
             arguments += ["--requirepass", self._password]
-        self._process = subprocess.Popen(
-            [executable(), *arguments],
-            cwd=self._folder,
-            stdout=subprocess.DEVNULL,
-        )
+        output = self._folder / f"output of {self.port}"
+        with output.open("wb") as file:
+            self._process = subprocess.Popen(
+                [executable(), *arguments], cwd=self._folder, stdout=file, stderr=file
+            )
         wait_until(self._answers, "redis-server")
+        if self._process.poll() is not None:
+            raise RuntimeError(f"redis-server has ended: {output.read_text()}")
 
     def _answers(self) -> bool:
+        assert self._process is not None
+        if self._process.poll() is not None:
+            return True
         with self.client as client:
             return bool(client.ping())
 
@@ -161,14 +167,16 @@ class RedisCluster:
 
 
 def _free_port() -> int:
-    """Return a free port. The bus of a cluster needs the one that is 10,000 higher, too."""
+    """Return a free port, and the one that is 10,000 higher, which the bus of a cluster needs.
+
+    Both are below those that Linux gives to connections, so no connection of another test takes
+    one of them before the server has it, or while it is stopped.
+    """
     while True:
+        port = random.randrange(10_000, 22_000)
         with socket.socket() as free, socket.socket() as bus:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
-            if port > 55_000:
-                continue
             try:
+                free.bind(("127.0.0.1", port))
                 bus.bind(("127.0.0.1", port + 10_000))
             except OSError:
                 continue

@@ -83,7 +83,7 @@ async def test_the_handler_keeps_rules_delays_and_back_off_by_site(web: Web, cra
     assert all("download_latency" in response.meta for response in outcome.responses.values())
     busy, resumed, *_ = gateway.times(BUSY)
     assert resumed >= busy + 2
-    assert max(gateway.times(FREE) + gateway.times(OLD)) < resumed
+    assert any(busy < time < resumed for time in gateway.times(FREE) + gateway.times(OLD))
 
 
 async def test_an_error_of_the_gateway_is_no_answer_of_a_site(web: Web, crawl: Crawl) -> None:
