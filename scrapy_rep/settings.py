@@ -117,11 +117,13 @@ def _host_name(name: str) -> str:
     return host
 
 
-def _slot_concurrency(value: Any) -> dict[str, int]:
-    """Return the concurrency of the download slots that set one."""
+def _slots(value: Any) -> dict[str, dict[str, float]]:
+    """Return the concurrency and the delay of the download slots that set one."""
     slots = json.loads(value) if isinstance(value, str) else dict(value or {})
+    kinds = {"concurrency": int, "delay": float}
     return {
-        str(key): int(slot["concurrency"]) for key, slot in slots.items() if "concurrency" in slot
+        str(key): {name: kind(slot[name]) for name, kind in kinds.items() if name in slot}
+        for key, slot in slots.items()
     }
 
 
@@ -171,7 +173,7 @@ STORE = Kind(
     lambda value: None if value == "" else value,
     lambda value: value is None or callable(value) or find_form(value),
 )
-SLOTS = Kind("a dict of dicts, with integers as concurrency", _slot_concurrency)
+SLOTS = Kind("a dict of dicts, with integers as concurrency, and seconds as delay", _slots)
 USER_AGENTS = Kind("a product token, a list of them, or a User-Agent header", _user_agents)
 
 
@@ -237,13 +239,15 @@ class Settings:
     concurrent_requests: int = _setting("CONCURRENT_REQUESTS", 16, WHOLE)
     """0 means no limit."""
     domain_concurrency: int = _setting("CONCURRENT_REQUESTS_PER_DOMAIN", 8, WHOLE)
-    slot_concurrency: Mapping[str, int] = _setting("DOWNLOAD_SLOTS", None, SLOTS)
+    slots: Mapping[str, Mapping[str, float]] = _setting("DOWNLOAD_SLOTS", None, SLOTS)
     http_cache_only: bool = _setting("HTTPCACHE_IGNORE_MISSING", False, BOOLEAN)
     zyte_api_transparent_mode: bool = _setting("ZYTE_API_TRANSPARENT_MODE", False, BOOLEAN)
 
     # What follows from several settings.
     connections: int | None
     """How many connections the download handler of HTTP has; None if it has no limit of its own."""
+    has_delay: bool
+    """Whether download slots have a delay by default: DOWNLOAD_DELAY, or AutoThrottle."""
     page_agent: str | bytes | None
     """The User-Agent header of requests that do not set one."""
     unknown: list[tuple[str, str | None]]
@@ -259,13 +263,18 @@ class Settings:
         return cls(
             **values,
             connections=connection_limit(settings, values["concurrent_requests"]),
+            has_delay=_has_delay(settings, spider),
             page_agent=page_agent(settings, spider),
             unknown=unknown_names(settings),
         )
 
-    def concurrency_of(self, slot: str) -> int:
+    def concurrency_of(self, slot: str) -> float:
         """Return how many requests of a download slot may be in progress at once."""
-        return self.slot_concurrency.get(slot, self.domain_concurrency)
+        return self.slots.get(slot, {}).get("concurrency", self.domain_concurrency)
+
+    def delays(self, slot: str) -> bool:
+        """Whether a download slot has a delay, which may be that of AutoThrottle."""
+        return bool(self.slots.get(slot, {}).get("delay", self.has_delay))
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
         """Return the user agent whose rules apply to a request with this User-Agent header."""
@@ -346,6 +355,11 @@ def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
         for name in names
         if (value := crawler.settings.get(name)) is not None
     }
+
+
+def _has_delay(settings: BaseSettings, spider: Spider | None) -> bool:
+    seconds = getattr(spider, "download_delay", None) or settings.getfloat("DOWNLOAD_DELAY")
+    return bool(seconds or settings.getbool("AUTOTHROTTLE_ENABLED"))
 
 
 def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:

@@ -8,14 +8,15 @@ events can be repeated. Hypothesis generates the scenarios.
 The laws of every crawl:
 
 1. every request ends once;
-2. no page is requested that the newest known policy of its origin disallows;
+2. no page is requested that the newest known policy of its origin disallows, but for one of each
+   download slot that has waited for a delay of the crawl's own since before that policy was known;
 3. all counters are zero and all queues empty at its end;
 4. requests of one origin and one priority are sent in their original order, if the queue is ours;
 5. requests to a host keep the known Crawl-delay of its origins;
 6. no robots.txt is requested more often than necessary;
 7. the crawl ends within a limit;
 8. no page is requested outside of the Visit-time of its site, nor while its host is held because it
-   has asked for fewer requests;
+   has asked for fewer requests, with the same exception;
 9. whatever raises, wherever, a robots.txt is requested at most REP_RETRY_TIMES + 1 times in a row.
 """
 
@@ -234,6 +235,8 @@ class Network:
     """When the last request for a robots.txt ended."""
     held: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Since when, and until when, each host has asked for no request."""
+    late: Counter[tuple[str, tuple[object, ...]]] = field(default_factory=Counter)
+    """How many requests of each download slot were against what was known since an event."""
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -326,7 +329,7 @@ class Network:
             self._allows([answer for _, answer in answers[:known]], path)
             for known in range(first, len(answers) + 1)
         ):
-            self.problems.append(f"{request.url} was sent, against {answers}")
+            self._check_late(request, f"sent, against {answers}", site.root, len(answers))
 
     @staticmethod
     def _allows(answers: list[Answer], path: str) -> bool:
@@ -371,13 +374,22 @@ class Network:
                 int(time[:2]) * 3600 + int(time[2:]) * 60 for time in answer.visit.split("-")
             )
             if not first - MOMENT <= (EPOCH + began) % 86400 <= last + 60 + MOMENT:
-                self.problems.append(f"{request.url} was sent at {began}, not {answer.visit}")
+                self._check_late(request, f"sent at {began}, not {answer.visit}", site.root)
 
     def _check_held(self, site: Site, request: Request, began: float) -> None:
-        """Check that a host is not asked too early, whatever the download slots hold back."""
+        """Check that a host is not asked too early."""
         since, until = self.held.get(site.host, (0, 0))
         if since + 10 * TURN < began < until - MOMENT:  # else it was sent before the answer came
-            self.problems.append(f"{request.url} was sent at {began} to a host that is held")
+            self._check_late(request, f"sent at {began} to a host that is held", site.host, since)
+
+    def _check_late(self, request: Request, problem: str, *event: object) -> None:
+        """Check that at most one request of a slot with a delay is against what an event says."""
+        slot, settings = request.meta["download_slot"], self.scenario.settings
+        self.late[slot, event] += 1
+        own = settings.get("DOWNLOAD_SLOTS", {}).get(slot, {})
+        delay = own.get("delay", settings["DOWNLOAD_DELAY"])
+        if self.late[slot, event] > (delay > 0):
+            self.problems.append(f"{request.url} was {problem}")
 
     @staticmethod
     def _changes(site: Site) -> bool:
@@ -712,6 +724,7 @@ settings_of_crawls = st.fixed_dictionaries(
         "CONCURRENT_REQUESTS": st.integers(1, 5),
         "CONCURRENT_REQUESTS_PER_DOMAIN": st.sampled_from([1, 8]),
         "DOWNLOAD_DELAY": st.sampled_from([0, 0, 0.3]),
+        "DOWNLOAD_SLOTS": st.sampled_from([{}, {}, {"host0.test": {"delay": 0.7}}]),
         "REP_CACHE_SIZE": st.sampled_from([1, 2, 1000]),
         "REP_CONCURRENT_ROBOTSTXT_REQUESTS": st.sampled_from([1, 2, 100]),
         "REP_RETRY_TIMES": st.sampled_from([0, 1]),

@@ -84,7 +84,7 @@ NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 RANGE = "two numbers of seconds above 0, the smaller one first"
 NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b")
-SLOTS = "a dict of dicts, with integers as concurrency"
+SLOTS = "a dict of dicts, with integers as concurrency, and seconds as delay"
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,7 @@ SLOTS = "a dict of dicts, with integers as concurrency"
         ("ZYTE_API_TRANSPARENT_MODE", "x", "True or False"),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": "x"}}, SLOTS),
         ("DOWNLOAD_SLOTS", {"a": {"concurrency": None}}, SLOTS),
+        ("DOWNLOAD_SLOTS", {"a": {"delay": "long"}}, SLOTS),
     ],
 )
 def test_an_unusable_value_is_named_with_what_it_may_be(name: str, value: Any, may_be: str) -> None:

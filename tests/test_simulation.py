@@ -15,6 +15,7 @@ from scrapy import Request
 from scrapy_rep.fetch.fetcher import RECENT
 from scrapy_rep.frontier.queue import OriginQueue
 from scrapy_rep.protocol.access import Cancelled
+from scrapy_rep.protocol.verdict import Verdict
 from testing import harness, simulation
 from testing.faults import ErrorFault
 from testing.simulation import Answer, Ask, Handler, Scenario, Site, crawled, run
@@ -88,7 +89,7 @@ class Defect(NamedTuple):
 
 
 ENGINE, FRONTIER = "scrapy_rep.frontier.engine.Engine", "scrapy_rep.frontier.frontier.Frontier"
-RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware._check"
+RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.decide"
 PUSH = "scrapy_rep.frontier.queue.OriginQueue.push"
 SCHEDULE = "scrapy_rep.fetch.fetcher.Fetcher.unexpected"
 
@@ -97,12 +98,16 @@ def nothing(*_: Any) -> None:
     pass
 
 
+def allow(_: object, __: object, verdict: Verdict) -> Verdict:
+    return verdict._replace(allowed=True)
+
+
 DEFECTS = {
     "nothing": Defect(SCENARIO),
     "the pace": Defect(
-        SCENARIO, "scrapy_rep.frontier.hosts.Host.seconds_left", lambda *_: 0, " s after "
+        SCENARIO, "scrapy_rep.frontier.hosts.Host.seconds_left", lambda *_, **__: 0, " s after "
     ),
-    "the rules": Defect(SCENARIO, RULES, nothing, "was sent, against"),
+    "the rules": Defect(SCENARIO, RULES, allow, "was sent, against"),
     "the order": Defect(SCENARIO, PUSH, push_first, " came after "),
     "nothing with calls": Defect(CALLS),
     "the counters": Defect(

@@ -14,21 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
-from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
-from twisted.internet.defer import Deferred
 
 from ..exceptions import RobotsTxtDisallowed, forbidden_by
 from ..fetch.downloader import DOWNLOAD, Downloaded
-from ..frontier.clock import Clock, fire
+from ..frontier.clock import Clock
 from ..frontier.engine import MAX_EXTRA, Engine
 from ..frontier.frontier import SLOW_DOWN, FrontierOwner
+from ..frontier.gate import Address, Gate, Kind, Place
 from ..logs import get_logger
 from ..origin import Origin
 from ..protocol.access import retry_after
@@ -36,7 +36,7 @@ from ..protocol.paths import host_of, lacks_host, origin_of, path_of
 from ..protocol.verdict import Reason, Verdict
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
 from ..startup import abort_on_setting_error, warn_about_configuration
-from .policy_cache import PolicyCache, policy_changed
+from .policy_cache import PolicyCache
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -87,7 +87,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         """How often each verdict has dropped a request to a site."""
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
-        crawler.signals.connect(self._process_held, signal=policy_changed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -123,90 +122,61 @@ class RobotsTxtMiddleware(FrontierOwner):
             return None
         origin = self.policies.get_fresh(key)
         if (
-            is_exempt
+            entry is None
+            or is_exempt
             or origin is None
             or origin.has_pacing
-            or (entry is not None and entry.host.is_paced)
+            or entry.host.is_paced
             or self._has_conditions
-            or (entry is None and not self.frontier.try_start(request))
         ):
-            if entry is not None and not entry.is_from_queue:  # a middleware has sent it back
-                self.frontier.finish(request)
-            found = await self._process_when_ready(request, key)
-            if found is None:
-                self._record_exception(request)
-            return found
-        self._check(origin, request)
+            return await self._process_when_ready(request, key)
+        self._check(origin, request)  # the usual case
         if self.policies.states_usage:
             self.policies.note_use(request, origin)
         return None
 
     async def _process_when_ready(self, request: Request, key: str) -> Request | None:
-        """Process a request to the origin ``key`` when its policy is known and its host is free.
+        """Process a request to the origin ``key`` when its gate is open.
 
         The verdict is that of the policy at the end of the wait. Only local rules and the pace of
         the host apply to exempt requests, and only the pace to those for a robots.txt.
         """
-        meta = request.meta
-        is_exempt, is_robots_txt = meta.get(DONT_OBEY), meta.get(IS_ROBOTSTXT_REQUEST)
+        entry = self._in_progress.get(request)
+        if entry is not None and not entry.is_from_queue:  # a middleware has sent it back
+            self.frontier.finish(request)
         while True:
-            if not (is_exempt and is_robots_txt):
-                verdict = self.policies.local_disallow(key, request.url)
-                if verdict is not None:
-                    raise self._disallow(request, verdict)
-            origin = None if is_exempt else self._origin_that_allows(request, key)
-            if (is_exempt or origin is not None) and self.frontier.try_start(request):
+            address = self.policies.address(request)
+            gate = self._gate(request, address)
+            if gate.place is Place.READY:
                 break
+            if gate.place is Place.DROPS:
+                verdict = gate.verdict
+                if verdict is None:  # its truth value says whether it allows
+                    verdict = self.policies.local_disallow(key, request.url)
+                assert verdict is not None
+                raise self._disallow(request, verdict)
+            if gate.place is Place.UNKNOWN:
+                self.policies.fetch(key, request)
             if not await self.frontier.waiting.wait(request):
                 return self._go_back(request)
+        self.frontier.enter(request, address)
+        origin = None if request.meta.get(DONT_OBEY) else self.policies.files.get(key)
         if origin is not None:
+            self.policies.refresh(origin, request)
             origin.record_use()
             self.policies.evict()
             self.policies.note_use(request, origin)
+        self._record_exception(request)
         return None
 
-    def _process_held(self, host: str | None) -> None:
-        """Process the requests to a host again that wait in a download slot; None: to all hosts.
-
-        They may not be sent any more: their robots.txt or the local rules have changed, a time has
-        passed, or the host has asked for fewer requests.
-        """
-        for request, entry in tuple(self._in_progress.items()):
-            if entry.origin is None or host not in (None, entry.host.name):
-                continue
-            download = self._engine.take_held(request)
-            if download is not None:
-                self.frontier.finish(request, sent=False)
-                ready = deferred_from_coro(self._process_when_ready(request, entry.origin))
-                ready.addBoth(self._put_back, request, download)
-
-    def _put_back(self, result: Any, request: Request, download: Deferred[Any]) -> None:
-        """Put a request back into its download slot, which may be sent now, unless it has ended."""
-        if result is not None:
-            fire(download, result)
-        elif download.called:  # it was cancelled
-            self.frontier.finish(request, sent=False)
-        else:
-            self._engine.put_held(request, download)
-
-    def _origin_that_allows(self, request: Request, key: str) -> Origin | None:
-        """Return the origin of a request if its policy allows the request to start now.
-
-        Returns None if the policy is not known, or has the request wait. Raises
-        :class:`~scrapy_rep.RobotsTxtDisallowed`.
-        """
-        origin = self.policies.get_usable(key, request)
-        if origin is None:
-            return None
-        self._check(origin, request)
-        pacing = self.policies.apply_pace(origin, request)
-        seconds = self.policies.seconds_to_visit_time(origin, pacing)
-        if pacing is not None and seconds is None:
-            verdict = request.meta[ROBOTSTXT]._replace(
-                allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=str(pacing.hours)
-            )
-            raise self._disallow(request, verdict)
-        return None if seconds else origin
+    def _gate(self, request: Request, address: Address) -> Gate:
+        """Return whether a request may start, with the pace that applies to its crawler."""
+        gate = self.policies.gate(address, partial(self._judge, request))
+        if gate.place is not Place.READY:
+            return gate
+        if address.kind in (Kind.OBEY, Kind.EXCEPTED) and address.origin is not None:
+            self.policies.apply_pace(self.policies.files[address.origin], request)
+        return self.frontier.pace_of(request, address)
 
     def decide(self, request: Request, verdict: Verdict) -> Verdict:  # noqa: ARG002
         """Return the verdict that applies to a request, which is by default that of its robots.txt.
@@ -218,10 +188,15 @@ class RobotsTxtMiddleware(FrontierOwner):
         """
         return verdict
 
-    def _check(self, origin: Origin, request: Request) -> None:
-        """Store the verdict on a request. Raises RobotsTxtDisallowed if it is disallowed."""
+    def _judge(self, request: Request, origin: Origin) -> Verdict:
+        """Return the verdict on a request, which is then in its ``meta``."""
         verdict = self.policies.verdict(origin, request.url, self.policies.tokens(request))
         verdict = request.meta[ROBOTSTXT] = self.decide(request, verdict)
+        return verdict
+
+    def _check(self, origin: Origin, request: Request) -> None:
+        """Store the verdict on a request. Raises RobotsTxtDisallowed if it is disallowed."""
+        verdict = self._judge(request, origin)
         if not verdict.allowed:
             raise self._disallow(request, verdict)
 
@@ -354,7 +329,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         return verdict
 
     def _on_send(self, request: Request) -> None:
-        """Log that a download handler gets a request."""
+        """Log that a request has reached its download slot, where it waits for DOWNLOAD_DELAY."""
         assert self.events is not None
         key, meta, broken = origin_of(request.url), request.meta, None
         if meta.get(DONT_OBEY) or getattr(meta.get(ROBOTSTXT), "reason", None) is Reason.LOCAL_RULE:
@@ -370,13 +345,10 @@ class RobotsTxtMiddleware(FrontierOwner):
         entry, status = self._in_progress.get(request), response.status
         if entry is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self._settings.backoff:
             return
-        is_slow_down = status in SLOW_DOWN
-        if (is_slow_down or entry.host.backoffs) and CACHED_FLAG not in response.flags:
+        if (status in SLOW_DOWN or entry.host.backoffs) and CACHED_FLAG not in response.flags:
             header = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
             seconds = retry_after(header, self._clock.time())
             self.frontier.note_answer(entry, status, seconds)
-            if is_slow_down:
-                self._process_held(entry.host.name)
 
     # The crawl.
 
@@ -402,8 +374,11 @@ class RobotsTxtMiddleware(FrontierOwner):
                 {"most": MAX_EXTRA},
                 extra={"spider": self._crawler.spider},
             )
+        reached = signals.request_reached_downloader
+        if self._settings.has_delay or self._settings.slots:
+            self._crawler.signals.connect(self.frontier.note_reached, reached)
         if self.events is not None:
-            self._crawler.signals.connect(self._on_send, signals.request_reached_downloader)
+            self._crawler.signals.connect(self._on_send, reached)
 
     def _on_spider_closed(self) -> None:
         self.policies.close()

@@ -7,6 +7,7 @@ requests to an origin share. Local rules (REP_LOCAL_RULES) are a part of each po
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -22,7 +23,21 @@ from ..fetch.fetcher import Fetcher
 from ..fetch.outcome_log import log_outcome
 from ..frontier.clock import Clock
 from ..frontier.engine import WATCH_INTERVAL, Engine
-from ..frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
+from ..frontier.frontier import Frontier
+from ..frontier.gate import (
+    DROPS,
+    READY,
+    UNKNOWN,
+    Address,
+    Gate,
+    Kind,
+    Now,
+    Place,
+    Terms,
+    next_action,
+    pacing_of,
+    policy_gate,
+)
 from ..frontier.reservation import Reservations
 from ..logs import get_logger
 from ..origin import Action, Origin, State, UnreachablePolicy
@@ -47,15 +62,9 @@ if TYPE_CHECKING:  # what most crawls do not import
 
 logger = get_logger(__name__)
 
-MIN_USE = 1.0
-"""Seconds for which requests that waited for a fetch use its result, even if it expires earlier."""
-
 MAX_CACHED_AGENTS = 256
 """How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
 fewer."""
-
-policy_changed = object()
-"""The signal that what is known for a ``host`` has changed; for all hosts if that is None."""
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
@@ -109,6 +118,12 @@ class PolicyCache:
         """The origins whose next request a local rule has disallowed since it was queued."""
         is_allowed = settings.on_unreachable == "allow"
         self._unreachable_policy = UnreachablePolicy(is_allowed, settings.unreachable_days)
+        self._terms = Terms(
+            self._unreachable_policy,
+            settings.on_unreachable == "wait",
+            settings.max_wait,
+            settings.obey_rate_limits,
+        )
         self._tokens = lru_cache(MAX_CACHED_AGENTS)(self._parse_agent)
         self._has_warned_of_agent = False
         self._events = events
@@ -144,15 +159,13 @@ class PolicyCache:
         self._parsed.move_to_end(key)
         return origin
 
-    def get_or_fetch(
-        self, key: str, request: Request, *, is_excepted: bool = False
-    ) -> Origin | None:
+    def get_or_fetch(self, key: str, request: Request) -> Origin | None:
         """Return an origin whose policy can be used, else start a fetch and return None.
 
         Also returns None if a fetch is due and the spider is closing, unless a caller waits for it.
         """
         origin = self.files.find_or_add(key)
-        action = self._next_action(origin, is_excepted=is_excepted)
+        action = self._next_action(origin)
         if action in (Action.REFRESH, Action.FETCH) and self.frontier.may_wait(request):
             origin.start_fetch(self.now())
             found = Lookup()
@@ -291,35 +304,32 @@ class PolicyCache:
             kind = Kind.EXCEPTED
         return Address(host, key, kind, slot, tokens)
 
-    def condition(self, address: Address) -> Condition:
-        """Return whether the policy of an origin lets its requests start now. Starts nothing."""
-        key = address.origin
-        if key is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
+    def gate(self, address: Address, judge: Callable[[Origin], Verdict] | None = None) -> Gate:
+        """Return what the policy of an origin means for a queue. Starts nothing.
+
+        With ``judge``, which returns the verdict on its URL, the answer is for a request.
+        """
+        key, kind = address.origin, address.kind
+        if key is None or kind is Kind.EXEMPT or kind is Kind.ROBOTS_TXT:
             return READY
-        if address.kind == Kind.DISALLOWED:
-            return Condition(Place.DROPS)
+        if kind is Kind.DISALLOWED:
+            return DROPS
         origin = self._parsed.get(key) or self.files.get(key)
-        is_excepted, action = address.kind == Kind.EXCEPTED, Action.FETCH
-        if origin is not None:
-            has_rules = origin.content is not None and not origin.has_pacing
-            if has_rules and self.now() < origin.refresh_at:
-                return READY  # the usual case
-            action = self._next_action(origin, is_excepted=is_excepted)
-        if origin is None or action is Action.FETCH:
-            return Condition(Place.DROPS if key in self._stopped else Place.UNKNOWN)
-        if action is Action.WAIT:
-            return Condition(Place.FETCHING)
-        if origin.content is None:
-            if is_excepted or not origin.disallows_all(self.now(), self._unreachable_policy):
-                return READY
-            seconds = self._seconds_to_attempt(origin)
-            return Condition(Place.DROPS) if seconds is None else Condition(Place.WAITING, seconds)
+        has_rules = origin is not None and origin.content is not None and not origin.has_pacing
+        if judge is None and origin is not None and has_rules and self.now() < origin.refresh_at:
+            return READY  # the usual case
         tokens = self._crawl_tokens if address.tokens is None else address.tokens
-        pacing = self._pacing(origin, tokens)
-        seconds = self.seconds_to_visit_time(origin, pacing)
-        if seconds is None:
-            return Condition(Place.DROPS)
-        return Condition(Place.WAITING, seconds) if seconds else READY
+        delay = self.frontier.known_host(address.host).delay
+        gate = policy_gate(origin, kind, tokens, delay, self._moment(), self._terms, judge)
+        return DROPS if gate is UNKNOWN and judge is None and key in self._stopped else gate
+
+    def _moment(self) -> Now:
+        return Now(self.now(), self._clock.monotonic(), self._clock.time())
+
+    def _next_action(self, origin: Origin) -> Action:
+        """Return what must be done before an origin can answer a request now."""
+        delay = self.frontier.known_host(origin.host).delay
+        return next_action(origin, False, delay, self._moment(), self._terms)
 
     def fetch(self, origin: str, request: Request) -> None:
         """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
@@ -328,50 +338,10 @@ class PolicyCache:
             return
         self.get_or_fetch(origin, request)
 
-    def _seconds_to_attempt(self, origin: Origin) -> float | None:
-        """Return the seconds that requests wait for the next attempt at an unreachable origin.
-
-        None if they do not wait: only REP_ON_UNREACHABLE="wait" makes them, and a site that has
-        been unreachable for long would make them wait for more than REP_MAX_WAIT in all.
-        """
-        seconds = origin.next_attempt(self.now(), self._unreachable_policy)
-        if seconds is None or self._settings.on_unreachable != "wait":
-            return None
-        return self._within_max_wait(origin, seconds)
-
-    def seconds_to_visit_time(self, origin: Origin, pacing: Pacing | None) -> float | None:
-        """Return the seconds that requests wait for the Visit-time of an origin.
-
-        None if they do not wait, because it would be for more than REP_MAX_WAIT in all.
-        """
-        seconds = pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
-        return self._within_max_wait(origin, seconds) if seconds else 0
-
-    def _within_max_wait(self, origin: Origin, seconds: float) -> float | None:
-        """Return ``seconds``; None if requests would wait for more than REP_MAX_WAIT in all.
-
-        A site whose file changes again and again must not keep a crawl open.
-        """
-        waited = origin.waited(self._clock.monotonic())
-        return seconds if waited + seconds <= self._settings.max_wait else None
-
-    def _next_action(self, origin: Origin, *, is_excepted: bool) -> Action:
-        """Return what must be done before an origin can answer a request now.
-
-        A request that a local rule allows needs no new attempt at an unreachable origin. The last
-        answer is used once even if it has expired: otherwise no page would be fetched from a site
-        whose delay is longer than the lifetime of its file.
-        """
-        now = self.now()
-        if now < origin.refresh_at:  # the usual case
-            return Action.NONE
-        if is_excepted and origin.next_attempt(now, self._unreachable_policy) is not None:
-            return Action.NONE
-        if origin.is_unused and origin.content is not None and not origin.in_flight:
-            usable_for = max(2 * self.frontier.known_host(origin.host).delay, MIN_USE)
-            if self._clock.monotonic() < origin.answered_at + usable_for:
-                return Action.NONE
-        return origin.next_action(now)
+    def refresh(self, origin: Origin, request: Request) -> None:
+        """Begin to fetch a robots.txt that is usable, if it is due for a refresh."""
+        if self.now() >= origin.refresh_at and self._next_action(origin) is Action.REFRESH:
+            self.get_or_fetch(origin.key, request)
 
     def delay(self, key: str | None) -> float:
         """Return the delay that is already known for an origin, in seconds; 0 if there is none."""
@@ -411,13 +381,9 @@ class PolicyCache:
         """
         if origin.content is None and origin.state is State.UNREACHABLE:
             return None  # the last known delay still applies
-        pacing = self._pacing(origin, self.tokens(request))
+        pacing = pacing_of(origin, self.tokens(request), self._terms)
         self.frontier.set_delay(origin.host, origin.key, self.seconds_between(pacing))
         return pacing
-
-    def _pacing(self, origin: Origin, tokens: tuple[str, ...]) -> Pacing | None:
-        is_paced = origin.has_pacing and self._settings.obey_rate_limits
-        return origin.pacing(tokens) if is_paced else None
 
     def seconds_between(self, pacing: Pacing | None) -> float:
         """Return the delay that a robots.txt sets, in seconds; 0 if it sets none."""
@@ -425,14 +391,7 @@ class PolicyCache:
             return 0
         return min(pacing.seconds_between(self._clock.time()), self._settings.max_crawl_delay)
 
-    # Policies in use.
-
-    def get_usable(self, key: str, request: Request) -> Origin | None:
-        """Return an origin whose policy lets a request start now, else None. May start a fetch."""
-        is_excepted = self.address(request).kind == Kind.EXCEPTED
-        origin = self.get_or_fetch(key, request, is_excepted=is_excepted)
-        has_to_wait = origin is not None and self._seconds_to_attempt(origin) is not None
-        return None if has_to_wait and not is_excepted else origin
+    # The crawl.
 
     def open(self) -> None:
         """Begin to call :meth:`poll` twice a second: the spider is open."""
@@ -446,7 +405,6 @@ class PolicyCache:
             if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
                 self._stats.inc_value("robotstxt/local_rules_reloads")
                 self._stopped.clear()
-                self._crawler.signals.send_catch_log(policy_changed, host=None)
             self.files.measure()
             self.evict()
             if self.store is not None:
@@ -456,13 +414,6 @@ class PolicyCache:
                     self.fetcher.cancel(unwanted=self.frontier.may_callers_wait)
                 self.frontier.close(self._settings.max_wait)
             self.frontier.collect_ended()
-            changed = {
-                entry.host.name
-                for request, entry in self.frontier.in_progress.items()
-                if self.condition(self.address(request)).place is not Place.READY
-            }
-            for host in changed:
-                self._crawler.signals.send_catch_log(policy_changed, host=host)
             self.fetcher.poll()
         except Exception:  # it must not end the calls
             logger.exception(
@@ -513,17 +464,14 @@ class PolicyCache:
                 self._on_result(origin, page, result, found.body)
         finally:
             self._stopped.discard(origin.key)
-            host = self.frontier.known_host(origin.host)
-            self.frontier.update_host(host)
-            if host.active:
-                self._crawler.signals.send_catch_log(policy_changed, host=origin.host)
+            self.frontier.update_host(self.frontier.known_host(origin.host))
             self.evict()
 
     def _wait_after(self, origin: Origin, page: Request) -> float:
         """Return how long requests wait after the last answer. Infinity: until the next one."""
         if origin.state is State.UNREACHABLE and origin.content is None:
             return inf if self._settings.on_unreachable == "wait" else 0
-        pacing = self._pacing(origin, self.tokens(page))
+        pacing = pacing_of(origin, self.tokens(page), self._terms)
         return pacing.seconds_until_visit_time(self._clock.time()) if pacing is not None else 0
 
     async def _on_content(self, content: RobotsTxt, page: Request) -> None:

@@ -376,7 +376,8 @@ class Fetcher:
         """
 
         def is_waiting() -> bool:
-            return request in self._frontier.waiting.waiters or bool(self._engine.held(request))
+            waits = request in self._frontier.waiting.waiters
+            return waits or self._engine.waits_in_slot(request)
 
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
@@ -400,9 +401,6 @@ class Fetcher:
                     raise
                 response = stop.response
                 downloaded(request, response)  # Scrapy sends no signal
-            except BaseException:
-                self._engine.take_held(request)  # Scrapy would send it: nothing waits for it
-                raise
             finally:
                 if len(self.limit.in_progress) == 1:
                     for handler, signal in HANDLERS:

@@ -1,26 +1,27 @@
 """Scrapy's engine, downloader and queues. Only this module uses what is not public there.
 
 :data:`ATTRIBUTES` lists it. :meth:`Engine.open` checks the list when a crawl starts, and logs one
-warning of what is missing. ``total_concurrency`` is changed while robots.txt files are fetched, and
-while requests wait in the downloader. The queues of download slots are changed while a host is
-held. Nothing of Scrapy is replaced.
+warning of what is missing. Only ``total_concurrency`` is changed, while robots.txt files are
+fetched and while requests wait in the downloader. Nothing of Scrapy is replaced.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
+from math import inf
 from operator import attrgetter
+from time import time
 from types import SimpleNamespace
 from typing import Any
 
 import scrapy
 from scrapy import Request
+from scrapy.core import downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.squeues import FifoMemoryQueue
-from twisted.internet.defer import Deferred
 
 from ..logs import get_logger
 
@@ -32,10 +33,9 @@ ATTRIBUTES = {
     "engine.downloader.active": (
         "a host with a delay may stay busy after another middleware has dropped a request"
     ),
-    "engine.downloader.slots": "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT",
-    "engine.downloader._process_queue": (
-        "neither a back-off, nor a robots.txt or a local rule that is new, holds for requests that "
-        "wait for DOWNLOAD_DELAY"
+    "engine.downloader.slots": (
+        "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and neither a back-off, nor a "
+        "robots.txt or a local rule that is new, holds for requests that wait for it"
     ),
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
@@ -51,6 +51,9 @@ ATTRIBUTES = {
 WATCH_INTERVAL = 0.5
 """Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
 another middleware has dropped a request."""
+
+MIN_LOOK = 0.005
+"""Seconds until the next look at a request that waits for DOWNLOAD_DELAY, which Scrapy varies."""
 
 MAX_EXTRA = 1000
 """How many requests may wait or be sent beyond CONCURRENT_REQUESTS. Without a limit, a scheduler
@@ -117,24 +120,27 @@ class Engine:
         """Whether the downloader has a request, at whatever stage; True if it does not say."""
         return request in getattr(self._downloader, "active", (request,))
 
-    def held(self, request: Request) -> Any:
-        """Return the entry of a request that waits in its download slot for DOWNLOAD_DELAY."""
-        slot = getattr(self._downloader, "slots", {}).get(request.meta.get("download_slot"))
-        return next((each for each in slot.queue if each[0] is request), None) if slot else None
+    def seconds_unsent(self, request: Request) -> float:
+        """Return the seconds until a request may leave its download slot; 0 if it has left it.
 
-    def take_held(self, request: Request) -> Deferred[Any] | None:
-        """Remove a request from its download slot. Return what gets its result, or None."""
-        held = self.held(request)
-        if held is None or not hasattr(self._downloader, "_process_queue"):
-            return None
-        self._downloader.slots[request.meta["download_slot"]].queue.remove(held)
-        return held[1]  # type: ignore[no-any-return]
+        Infinity means that it has not reached the slot: other middlewares have it. The signal that
+        it does comes before the wait for DOWNLOAD_DELAY.
+        """
+        slots = getattr(self._downloader, "slots", None)
+        if slots is None:
+            return 0
+        slot = slots.get(request.meta.get("download_slot"))
+        if slot is None or request not in slot.active:
+            return inf
+        if request in slot.transferring:
+            return 0
+        now = getattr(downloader, "monotonic", time)()  # Scrapy's clock, since 2.15 a monotonic one
+        seconds: float = max(slot.lastseen + slot.delay - now, slot.delay / 10, MIN_LOOK)
+        return seconds
 
-    def put_held(self, request: Request, download: Deferred[Any]) -> None:
-        """Put a request back into its download slot."""
-        slot = self._downloader.slots[request.meta["download_slot"]]
-        slot.queue.append((request, download))
-        self._downloader._process_queue(slot)
+    def waits_in_slot(self, request: Request) -> bool:
+        """Whether a request waits in its download slot."""
+        return 0 < self.seconds_unsent(request) < inf
 
     def exclude(self, request: Request, response: Response | None = None) -> bool:
         """Stop counting a request in CONCURRENT_REQUESTS. Returns whether this call has done so.

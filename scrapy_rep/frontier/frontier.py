@@ -4,8 +4,8 @@ Each queue of :mod:`.queue` is in one place at a time (:class:`Place`). It moves
 happens: a robots.txt arrives, a request ends, or a time comes. So :meth:`Frontier.next_queue` takes
 the first queue that is ready, and searches nothing.
 
-The place is never stored without its reason: :meth:`Frontier.update` computes it again from what is
-known of the origin (:class:`~scrapy_rep.crawl.policy_cache.PolicyCache`) and of the host.
+The place is never stored without its reason: :meth:`Frontier.update` asks the gate (:mod:`.gate`),
+which computes it from what is known of the origin and of the host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from asyncio import CancelledError
 from collections import OrderedDict
 from collections.abc import Iterator
-from enum import Enum
 from heapq import heappop, heappush
 from itertools import chain
 from math import inf
@@ -31,6 +30,7 @@ from ..logs import get_logger
 from ..settings import IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 from .clock import Clock, fire
 from .engine import Engine
+from .gate import EMPTY, READY, WAITING, Address, Gate, Kind, Place, pace_gate
 from .hosts import FIRST_BACKOFF, Host
 from .reservation import Reservations
 
@@ -60,56 +60,6 @@ SLOW_DOWN = frozenset({429, 503})
 
 MIN_WAIT = 0.01
 """Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
-
-
-class Place(Enum):
-    """Where a queue is. The value says what its requests wait for."""
-
-    EMPTY = "no requests"
-    UNKNOWN = "its robots.txt has to be fetched"
-    FETCHING = "its robots.txt is being fetched"
-    WAITING = "a time, or the end of another request"
-    READY = "the engine"
-    DROPS = "the engine, which will drop them"
-
-
-class Kind:
-    """How robots.txt applies to the requests of a queue."""
-
-    OBEY = ""
-    EXEMPT = "exempt"
-    """It does not. Only the pace of the host applies."""
-    ROBOTS_TXT = "robots.txt"
-    """They are for one."""
-    EXCEPTED = "excepted"
-    """They are allowed whatever it says, and do not wait for an unreachable site."""
-    DISALLOWED = "disallowed"
-    """A local rule disallows them."""
-
-
-class Address(NamedTuple):
-    """What the requests of one queue have in common."""
-
-    host: str
-    """The host whose pace they keep; empty for URLs without one, such as data: URLs."""
-    origin: str | None
-    """The origin whose robots.txt applies to them; None if none does."""
-    kind: str = Kind.OBEY
-    slot: str | None = None
-    """The download slot that they name, if it is not that of the host."""
-    tokens: tuple[str, ...] | None = None
-    """Their product tokens, if these are not the crawl's: another Visit-time may apply."""
-
-
-class Condition(NamedTuple):
-    """What the policy of an origin means for a queue."""
-
-    place: Place
-    seconds: float = inf
-    """For WAITING: the seconds until the condition may change by itself."""
-
-
-EMPTY, READY = Condition(Place.EMPTY), Condition(Place.READY)
 
 
 class InProgress(NamedTuple):
@@ -170,11 +120,8 @@ class Queue(ABC):
     def __init__(self, owner: Queues, address: Address) -> None:
         self.owner = owner
         self.address = address
-        host, slot = owner.frontier.host, address.slot
-        self.host = host(address.host, address.origin)
-        """The host whose pace the requests keep."""
-        self.slot = self.host if slot is None else host(" " + slot)
-        """The host or the download slot whose concurrency applies."""
+        self.host, self.slot = owner.frontier.hosts_of(address)
+        """The host whose pace the requests keep, and the host or slot whose concurrency applies."""
         self.place = Place.EMPTY
         self.rank: Rank = ()
         self.since = 0.0
@@ -237,7 +184,7 @@ class WaitingQueue(Queue):
 
     def __init__(self, owner: Waiting, address: Address) -> None:
         super().__init__(owner, address)
-        self.order = 0 if address.kind == Kind.ROBOTS_TXT else 1
+        self.order = 0 if address.kind is Kind.ROBOTS_TXT else 1
         self.requests: dict[Request, None] = {}
 
     def peek(self) -> Request:
@@ -265,17 +212,13 @@ class Waiting(Queues):
         self._moved: list[WaitingQueue] = []
         """The queues that :meth:`serve` has to look at."""
 
-    def address(self, request: Request) -> Address:
-        """Return which queue a request belongs to. Its slot has a limit in the downloader."""
-        return self.frontier.policies.address(request)._replace(slot=None)
-
     async def wait(self, request: Request) -> bool:
         """Wait until a request may start, which then has started.
 
         Meanwhile it does not occupy a CONCURRENT_REQUESTS slot. Returns False if the spider closes,
         and no caller waits for the request: see :meth:`Frontier.may_wait`.
         """
-        address, waiter = self.address(request), Deferred[bool]()
+        address, waiter = self.frontier.policies.address(request), Deferred[bool]()
         found = self.frontier.in_progress.get(request)
         if found is not None and found.host is self.frontier.dropped:
             address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
@@ -455,7 +398,9 @@ class Frontier:
         """Return a host. A new one gets the delay that is known for its origin."""
         host = self.hosts.get(name)
         if host is None:
-            host = self.hosts[name] = Host(name, self._settings.concurrency_of(name.lstrip()))
+            slot, settings = name.lstrip(), self._settings
+            host = Host(name, settings.concurrency_of(slot), has_delay=settings.delays(slot))
+            self.hosts[name] = host
             host.set_delay(origin or "", self.policies.delay(origin))
         return host
 
@@ -480,7 +425,7 @@ class Frontier:
             while ranked.size:
                 queue = ranked.first()
                 # Since it came here, its policy may have expired, and a time may have passed.
-                if self.condition(queue).place is queue.place:
+                if self.gate(queue).place is queue.place:
                     return queue
                 self.update(queue)
         return None
@@ -542,7 +487,7 @@ class Frontier:
         if queue.place is Place.DROPS:
             self._pages_since_drop = 0
             host = slot = self.dropped
-        elif address.kind != Kind.ROBOTS_TXT:
+        elif address.kind is not Kind.ROBOTS_TXT:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
         is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
@@ -554,6 +499,8 @@ class Frontier:
     def _begin(self, request: Request, entry: InProgress, host: Host) -> None:
         self.in_progress[request] = entry
         entry.host.active += 1
+        if entry.slot.has_delay:
+            entry.slot.unsent = request
         if entry.slot is not entry.host:
             entry.slot.active += 1
             self.update_host(entry.slot)
@@ -569,6 +516,8 @@ class Frontier:
             return
         host, slot = found.host, found.slot
         host.active -= 1
+        if slot.unsent is request:
+            slot.unsent = None
         # The first page need not wait after the robots.txt from which the delay becomes known,
         # unless other crawlers may have requested a page.
         is_first = host.last_end == -inf and not host.is_paced and self.reservations is None
@@ -680,10 +629,12 @@ class Frontier:
         """Find the place of a queue."""
         if not self._is_served(queue):
             return
-        place, seconds = self.condition(queue)
-        old, host, slot = queue.place, queue.host, queue.slot
-        if place is Place.WAITING and seconds < inf:
-            self._set_alarm(host, seconds)
+        gate = self.gate(queue)
+        place, old, host, slot = gate.place, queue.place, queue.host, queue.slot
+        if gate.is_unreserved and self.reservations is not None:
+            self.reservations.request(host)
+        if place is Place.WAITING and gate.seconds < inf:
+            self._set_alarm(gate.blocker or host, gate.seconds)
         ranked = queue.owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
         if place is old and rank == queue.rank:
@@ -703,8 +654,9 @@ class Frontier:
             queue.owner.remove(queue)
             del host.queues[queue]
             slot.queues.pop(queue, None)
-            if not host.queues:
-                self._cancel_alarm(host)
+            for each in (host, slot):
+                if not each.queues:
+                    self._cancel_alarm(each)
             self._release_unwanted(host)
         elif queue.owner is self.waiting:
             self.waiting.serve(queue)
@@ -715,7 +667,11 @@ class Frontier:
         kind = "robots_txt" if old is Place.UNKNOWN or old is Place.FETCHING else ""
         if kind and (place is Place.UNKNOWN or place is Place.FETCHING):
             return  # it has not ended
-        if old is Place.WAITING and queue.host.is_paced and queue.address.kind != Kind.ROBOTS_TXT:
+        if (
+            old is Place.WAITING
+            and queue.host.is_paced
+            and queue.address.kind is not Kind.ROBOTS_TXT
+        ):
             kind = "pace"
         seconds, queue.since = now - queue.since, now
         if kind and seconds >= MIN_WAIT:
@@ -727,23 +683,57 @@ class Frontier:
     def _add_seconds(self, stat: str, seconds: float) -> None:
         self._stats.set_value(stat, round(self._stats.get_value(stat, 0) + seconds, 3))
 
-    def condition(self, queue: Queue) -> Condition:
-        """Return where a queue has to be, and for WAITING the seconds until that may change."""
+    def gate(self, queue: Queue) -> Gate:
+        """Return where a queue has to be, and why. Changes nothing."""
         if not queue.size:
             return EMPTY
-        condition = self.policies.condition(queue.address)
-        if condition.place is not Place.READY:
-            return condition
-        host, slot = queue.host, queue.slot
-        if host.is_paced:
-            seconds = host.seconds_left(self.clock.monotonic())
-            if seconds:
-                return Condition(Place.WAITING, seconds)
-            if not self._is_reserved(host):
-                return Condition(Place.WAITING)
-        elif slot.active >= slot.limit and queue.owner is not self.waiting:
-            return Condition(Place.WAITING)
-        return condition
+        gate = self.policies.gate(queue.address)
+        return self._pace_gate(queue.host, queue.slot) if gate.place is Place.READY else gate
+
+    def pace_of(self, request: Request, address: Address) -> Gate:
+        """Return where a request has to be that its policy lets start. Changes nothing.
+
+        It is not in a queue: the downloader has it.
+        """
+        found = self.in_progress.get(request)
+        if found is not None and found.host is not self.dropped:
+            return self._pace_gate(found.host, found.slot, request)
+        if address in self.waiting.queues:  # it is their turn
+            return WAITING
+        return self._pace_gate(*self.hosts_of(address))
+
+    def _pace_gate(self, host: Host, slot: Host, started: Request | None = None) -> Gate:
+        """Return what the pace means for one more request, or for one that is in progress."""
+        if slot.unsent is None and not host.is_paced and slot.active < slot.limit:
+            return READY  # the usual case
+        return pace_gate(
+            host,
+            slot,
+            has_started=started is not None,
+            is_reserved=self.reservations is None or self.reservations.is_reserved(host),
+            seconds_unsent=self._seconds_unsent(slot, started),
+            now=self.clock.monotonic(),
+        )
+
+    def _seconds_unsent(self, slot: Host, started: Request | None) -> float:
+        """Return the seconds until the last request of a slot with a delay may have been sent.
+
+        Returns 0 if there is none, or if it is the one that has ``started``.
+        """
+        if slot.unsent is None or slot.unsent is started:
+            return 0
+        return self.engine.seconds_unsent(slot.unsent)
+
+    def note_reached(self, request: Request) -> None:
+        """Note that a request has reached its download slot, where it waits for the delay."""
+        found = self.in_progress.get(request)
+        if found is not None and found.slot.unsent is request:
+            self.update_host(found.slot)
+
+    def hosts_of(self, address: Address) -> tuple[Host, Host]:
+        """Return the host whose pace applies, and the host or slot whose concurrency does."""
+        host = self.host(address.host, address.origin)
+        return host, host if address.slot is None else self.host(" " + address.slot)
 
     def _rank(self, queue: Queue, place: Place) -> Rank:
         if place is Place.READY:
@@ -752,17 +742,10 @@ class Frontier:
             last = queue.address.origin not in self.policies.files  # expired ones first
         return (queue.priority, last) if queue.owner.by_priority else (last,)
 
-    def _is_reserved(self, host: Host) -> bool:
-        """Whether a host with a delay may be used, or else begin to reserve it."""
-        if self.reservations is None or self.reservations.is_reserved(host):
-            return True
-        self.reservations.request(host)
-        return False
-
     def is_wanted(self, host: Host) -> bool:
         """Whether something waits for a host, for which it is worth while to reserve it."""
         return any(
-            self.policies.condition(queue.address).place is Place.READY
+            self.policies.gate(queue.address).place is Place.READY
             for queue in host.queues
             if self._is_served(queue)
         )
@@ -835,7 +818,7 @@ class Frontier:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
         queues = filter(self._is_served, self.known_host(name).queues)
         own = [each for each in queues if each.address.origin == origin]
-        return {each.place for each in own if each.address.kind != Kind.ROBOTS_TXT}
+        return {each.place for each in own if each.address.kind is not Kind.ROBOTS_TXT}
 
     def _is_served(self, queue: Queue) -> bool:
         """Whether a queue gives requests: when the spider closes, those of the scheduler do not."""
@@ -859,27 +842,13 @@ class Frontier:
 
     # Requests in the downloader.
 
-    def try_start(self, request: Request) -> bool:
-        """Start a request that the downloader has, if the pace of its host allows that now.
-
-        Returns True for a request that is in progress: its queue has given it in time.
-        """
+    def enter(self, request: Request, address: Address) -> None:
+        """Start a request whose gate is open, unless its queue has started it."""
         found = self.in_progress.get(request)
-        if found is not None and found.host is not self.dropped:
-            host = found.host
-            # The delay may be that of another crawler than the one for which its queue was ready.
-            is_alone = host.active == 1 and not host.seconds_to_start(self.clock.monotonic())
-            if not host.is_paced or (is_alone and self._is_reserved(host)):
-                return True
-        self.finish(request, sent=False)  # the pace is known only since this request started
-        address = self.waiting.address(request)
-        if address in self.waiting.queues:
-            return False
-        host, now = self.host(address.host, address.origin), self.clock.monotonic()
-        if host.is_paced and (host.seconds_left(now) or not self._is_reserved(host)):
-            return False
-        self._begin(request, InProgress(host, host, address.origin, False, host.backoffs), host)
-        return True
+        if found is None or found.host is self.dropped:
+            self.finish(request, sent=False)
+            host, slot = self.hosts_of(address)
+            self._begin(request, InProgress(host, slot, address.origin, False, host.backoffs), host)
 
     def may_wait(self, request: Request) -> bool:
         """Whether a request may wait for its robots.txt and its host.

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.utils.asyncio import CallLaterResult
 
     from .frontier import Queue
@@ -25,8 +26,8 @@ class Host:
     """One host of a crawl, or one download slot that requests name in their ``meta``."""
 
     name: str
-    limit: int
-    """How many requests from the scheduler may be in progress at once."""
+    limit: float
+    """How many requests may be in progress at once."""
     active: int = 0
     """How many requests are in progress."""
     queues: dict[Queue, None] = field(default_factory=dict)
@@ -43,6 +44,10 @@ class Host:
     """Until when no request starts because of such an answer."""
     is_paced: bool = False
     """Whether one request starts after the other: there is a delay, or a back-off."""
+    has_delay: bool = False
+    """Whether Scrapy's download slot of this name has a delay of its own."""
+    unsent: Request | None = None
+    """The last request in progress, if it may still wait for that delay."""
     alarm: CallLaterResult | None = None
     """What looks at its queues again, at ``alarm_at``."""
     alarm_at: float = inf
@@ -67,15 +72,14 @@ class Host:
         self.backoffs, self.held_until = 0, -inf
         self.is_paced = self.delay > 0
 
-    def seconds_left(self, now: float) -> float:
+    def seconds_left(self, now: float, *, has_started: bool = False) -> float:
         """Return the seconds until one more request may start, as far as the pace is concerned.
 
-        Infinity means: when the requests in progress have ended.
+        With ``has_started``, until one may that is in progress. Infinity means: when the other
+        requests in progress have ended.
         """
         if not self.is_paced:
             return 0
-        return inf if self.active else self.seconds_to_start(now)
-
-    def seconds_to_start(self, now: float) -> float:
-        """Return the seconds until the delay and the back-off of the host are over."""
+        if self.active > has_started:
+            return inf
         return max(self.last_end + self.delay - now, self.held_until - now, 0)

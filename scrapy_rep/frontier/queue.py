@@ -25,7 +25,8 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPr
 from scrapy.utils.misc import build_from_crawler
 
 from .engine import start_queues
-from .frontier import Address, Frontier, Kind, Queue, Queues, find_frontier
+from .frontier import Frontier, Queue, Queues, find_frontier
+from .gate import Address, Kind
 
 MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often

@@ -37,7 +37,8 @@ from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untype
 from ..logs import get_logger
 from ..stores.base import LEASE
 from .engine import WATCH_INTERVAL
-from .frontier import Address, Place, Queue, Queues, find_frontier
+from .frontier import Queue, Queues, find_frontier
+from .gate import Address, Place
 from .hosts import Host
 from .reservation import Reservations
 
@@ -57,7 +58,7 @@ class LeasedQueue(Queue):
     owner: RedisQueue
 
     def __init__(self, owner: RedisQueue, name: str) -> None:
-        super().__init__(owner, Address(*json.loads(name)))
+        super().__init__(owner, Address.from_json(name))
         self.name = name
         self.size = 1
         """0 if there are no requests, or if the lease has ended."""
@@ -133,7 +134,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def push_to(self, address: Address, request: Request) -> None:
         host, name = address.host, json.dumps(address)
-        is_new = self.frontier.policies.condition(address).place is Place.UNKNOWN
+        is_new = self.frontier.policies.gate(address).place is Place.UNKNOWN
         encoded = self._encode_request(request)
         self.call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
         if host in self.leased:

@@ -130,7 +130,7 @@ class CrawlLog:
             self.flush()
 
     def sent(self, request: Request, delay: float, broken: Verdict | None = None) -> None:
-        """Log a request that a download handler gets.
+        """Log a request that has reached its download slot, from which nothing removes it.
 
         ``broken``: what the robots.txt in memory says about an exception.
         """

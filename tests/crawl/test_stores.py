@@ -20,7 +20,7 @@ from scrapy import Request, signals
 from scrapy_rep import Verdict
 from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.frontier.frontier import Address, Place
+from scrapy_rep.frontier.gate import Address, Place
 from scrapy_rep.origin import Origin
 from scrapy_rep.stores import ThreadedStore
 from scrapy_rep.stores.claims import Claims
@@ -256,7 +256,7 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     seen: list[tuple[Origin | None, Place]] = []
 
     async def look(cache: PolicyCache, _content: object, _page: Request) -> None:
-        place = cache.condition(Address("127.0.0.1", site.root)).place
+        place = cache.gate(Address("127.0.0.1", site.root)).place
         seen.append((cache.get_fresh(site.root), place))
 
     monkeypatch.setattr(PolicyCache, "_on_content", look)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.frontier.frontier import Place
+from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.frontier.gate import Place
 from scrapy_rep.origin import DAY, Origin
 from scrapy_rep.protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -177,20 +177,17 @@ def test_both_ways_give_the_same_answer(
     request, before = (Request(KEY + path, headers=each, meta=dict(meta)) for each in headers)
     if origin.origin.content is not None:
         policies.apply_pace(origin.origin, before)
-    queue = policies.condition(policies.address(request)).place
-    if queue in (Place.UNKNOWN, Place.FETCHING):
-        queue = Place.WAITING
-    if policies.local_disallow(KEY, request.url) is not None:
-        downloader = Place.DROPS
-    elif meta:
-        downloader = Place.READY
-    else:
-        try:
-            may_start = middleware._origin_that_allows(request, KEY) is not None
-            downloader = Place.READY if may_start else Place.WAITING
-        except RobotsTxtDisallowed:
-            downloader = Place.DROPS
-    assert queue is downloader
+    address = policies.address(request)
+    queue, downloader = policies.gate(address), middleware._gate(request, address)
+    assert queue.place is downloader.place
+    if queue.seconds < 1e5:
+        assert queue.seconds == pytest.approx(downloader.seconds, abs=1)
+    if queue.place is Place.DROPS:
+        verdict = downloader.verdict
+        if verdict is None:
+            verdict = policies.local_disallow(KEY, request.url)
+        assert verdict is not None
+        assert not verdict.allowed
 
 
 # What the comparison has found, judged by what a server received

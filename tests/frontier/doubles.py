@@ -18,13 +18,12 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.clock import Clock
-from scrapy_rep.frontier.frontier import READY, Address, Condition, Frontier, Kind, Place
+from scrapy_rep.frontier.frontier import Frontier
+from scrapy_rep.frontier.gate import READY, UNKNOWN, Address, Gate, Kind, Place
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.settings import read_settings
 from testing.counters import left_in_frontier
-
-UNKNOWN = Condition(Place.UNKNOWN)
 
 
 class FakeClock(Clock):
@@ -120,7 +119,7 @@ class FakePolicies:
     """Policies that a test sets. An origin without one is unknown, and a fetch of it has begun."""
 
     def __init__(self) -> None:
-        self.conditions: defaultdict[str, Condition] = defaultdict(lambda: UNKNOWN)
+        self.gates: defaultdict[str, Gate] = defaultdict(lambda: UNKNOWN)
         self.fetched: list[str] = []
         """The origins whose robots.txt was fetched, in their order."""
         self.pages: list[str] = []
@@ -140,10 +139,10 @@ class FakePolicies:
             kind = Kind.ROBOTS_TXT
         return Address(host_of(origin), origin, kind, request.meta.get("download_slot"))
 
-    def condition(self, address: Address) -> Condition:
+    def gate(self, address: Address) -> Gate:
         if address.origin is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
-        return self.conditions[address.origin]
+        return self.gates[address.origin]
 
     def can_fetch(self) -> bool:
         return self.free > 0
@@ -153,7 +152,7 @@ class FakePolicies:
         self.recent_fetches.add(origin)
         self.fetched.append(origin)
         self.pages.append(request.url)
-        self.conditions[origin] = Condition(Place.FETCHING)
+        self.gates[origin] = Gate(Place.FETCHING)
 
     def delay(self, key: str | None) -> float:
         return 0
@@ -220,7 +219,13 @@ class FakeCrawl:
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""
         self.engine.active.add(request)
-        return self.frontier.try_start(request)
+        address = self.policies.address(request)
+        is_open = self.frontier.pace_of(request, address).place is Place.READY
+        if is_open:
+            self.frontier.enter(request, address)
+        else:
+            self.frontier.finish(request, sent=False)  # as if it began to wait
+        return is_open
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""
@@ -229,7 +234,7 @@ class FakeCrawl:
 
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""
-        self.policies.conditions[origin] = Condition(place, seconds)
+        self.policies.gates[origin] = Gate(place, seconds)
         self.frontier.update_host(self.frontier.known_host(host_of(origin)))
 
     def set_ready(self, *origins: str) -> None:

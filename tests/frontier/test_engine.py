@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,9 +31,7 @@ class Fake:
 
     def __init__(self, without: str = "") -> None:
         self.steps = 0
-        self.downloader: Any = SimpleNamespace(
-            active=set(), slots={}, total_concurrency=16, _process_queue=lambda _: None
-        )
+        self.downloader: Any = SimpleNamespace(active=set(), slots={}, total_concurrency=16)
         self.slot: Any = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
         crawler: Any = SimpleNamespace(
             engine=SimpleNamespace(_slot=self.slot, downloader=self.downloader),
@@ -71,8 +70,7 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     engine.include(request)
     assert not engine.is_closing
     assert engine.is_active(request) is (path == "engine.downloader.active")
-    assert engine.held(request) is None
-    assert engine.take_held(request) is None
+    assert engine.seconds_unsent(request) == (0 if path == "engine.downloader.slots" else inf)
     queue: Any = SimpleNamespace()
     assert start_queues(queue) == {}
     assert len(engine.active) == len(engine.extra) == 0

@@ -8,7 +8,8 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN, Place
+from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN
+from scrapy_rep.frontier.gate import Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
 from .doubles import FakeCrawl, begin, settle

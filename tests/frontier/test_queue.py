@@ -15,7 +15,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.squeues import PickleFifoDiskQueue
 
 from scrapy_rep.frontier import queue as module
-from scrapy_rep.frontier.frontier import READY
+from scrapy_rep.frontier.gate import READY
 
 from .doubles import FakeCrawl
 
@@ -49,7 +49,7 @@ class StoredCrawl(FakeCrawl):
                 "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             }
         )
-        self.policies.conditions = defaultdict(lambda: READY)
+        self.policies.gates = defaultdict(lambda: READY)
         crawler: Any = self.crawler
         downloader = SimpleNamespace(
             slots={},

@@ -11,7 +11,7 @@ import pytest
 from redis import RedisError
 
 from scrapy_rep.frontier.clock import Clock
-from scrapy_rep.frontier.frontier import Place
+from scrapy_rep.frontier.gate import Place
 
 pytest.importorskip("scrapy_redis")
 
