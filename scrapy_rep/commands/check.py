@@ -141,7 +141,6 @@ def check_tool(
     only: str | None,
     archives: Sequence[str],
 ) -> int:
-    """Check URLs."""
     kinds = frozenset(only.split(",") if only else ())
     if not kinds <= {DISALLOWED, REFUSED}:
         raise CommandError(f"--only takes {DISALLOWED}, {REFUSED}, or {DISALLOWED},{REFUSED}")
@@ -158,9 +157,7 @@ def check_tool(
             raise CommandError(
                 f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
             )
-    given: Iterator[str] = iter(urls)
-    if source is not None:
-        given = chain(given, sources.urls_from(source, form=from_format, field=url_field))
+    listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
     if turns_obeying_off(context.scrapy_settings):
         context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
@@ -172,7 +169,7 @@ def check_tool(
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else sources.read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
-    checker = _Checker(context, named, given, kinds, file, archives, plans, explains)
+    checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plans, explains)
     with nullcontext() if file or archives else context.session() as session:
         return checker.run(session)
 

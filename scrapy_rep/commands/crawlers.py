@@ -206,7 +206,6 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     records=(Crawler,),
 )
 def crawlers_tool(context: Context) -> int:
-    """List the well-known crawlers."""
     # It is readable at 80 columns.
     heads = ("Crawler", "Operator", "Purposes", "Falls back to", "robots.txt")
     made = table(*heads, padding=(0, 1, 0, 0))

@@ -65,7 +65,6 @@ _Statements: TypeAlias = "Mapping[object, str]"
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")
 def diff_tool(context: Context, old: str, new: str) -> int:
-    """Compare two files."""
     policies = read_policies([old, new], context)
     record = Diff(old=policies[0].access, new=policies[1].access)
     unknown = [each for each in (record.old, record.new) if each.state in CLOSED]

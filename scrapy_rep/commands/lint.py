@@ -96,7 +96,6 @@ def lint_tool(
     unsafe: bool,
     quiet: bool,
 ) -> int:
-    """Lint files."""
     selected, ignored = _codes(select), _codes(ignore)
     if fixes and diff:
         raise CommandError("--fix and --diff exclude each other")
@@ -142,7 +141,6 @@ def lint_tool(
 )
 @click.argument("names", nargs=-1, metavar="[CODE]...")
 def rule_tool(context: Context, names: Sequence[str]) -> int:
-    """Explain codes."""
     codes = codes_of(_codes(names))
     if not codes:
         context.write("".join(f"{each}  {each.severity:7}  {each.short_name}\n" for each in Code))

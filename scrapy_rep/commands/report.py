@@ -33,7 +33,6 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
-    """Show reports."""
     try:
         report = read_reports(files, context.warn)
     except ReportError as error:

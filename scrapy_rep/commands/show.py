@@ -76,7 +76,6 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
 )
 @click.argument("robots", metavar="ROBOTS")
 def show_tool(context: Context, robots: str) -> int:
-    """Show a robots.txt."""
     (policy,) = read_policies([robots], context)
     context.show(record_of(policy), _listing)
     return ExitCode.UNKNOWN if policy.access.is_unreachable else ExitCode.OK

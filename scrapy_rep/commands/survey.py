@@ -85,7 +85,6 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 def survey_tool(
     context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:
-    """Make a survey."""
     for name in (rows, compare):
         if name is not None and not name.endswith(ROW_FILES):
             raise CommandError(f"{name} must end in {', '.join(ROW_FILES)}")

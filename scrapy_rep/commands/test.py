@@ -59,7 +59,6 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
 @click.argument("name", metavar="EXPECTATIONS")
 @click.option("--robots", required=True, metavar="ROBOTS", help=f"{FORMS}.")
 def test_tool(context: Context, name: str, robots: str) -> int:
-    """Test expectations."""
     text = context.read_file(name)
     (policy,) = read_policies([robots], context)
     expectations = read_expectations(text, name, policy.origin or "")

@@ -37,7 +37,6 @@ _TEXTS = {
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
-    """Export a store."""
     written = unreadable = 0
     with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
         for key, entry in store.entries():
@@ -65,7 +64,6 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 @click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
-    """Import policies."""
     counts: Counter[str] = Counter()
     with (
         reading(name, "JSON Lines", zlib.error),

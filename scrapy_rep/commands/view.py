@@ -165,7 +165,6 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     "of the settings.",
 )
 def view_tool(context: Context, url: str, agent: str | None) -> int:
-    """View a page."""
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")
