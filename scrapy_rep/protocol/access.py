@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, age_of, http_date, lifetime
+from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, age_of, delta_seconds, http_date, lifetime
 from .lines import begins_as_markup, file_of, read
 from .parser import list_groups, records
 from .records import KNOWN_FIELDS
@@ -182,9 +182,8 @@ def retry_after(value: str | None, now: float) -> float | None:
     seconds nor a date.
     """
     value = (value or "")[:MAX_RETRY_AFTER_LENGTH].strip()
-    if value.isascii() and value.isdecimal():
-        seconds = float(value[:20])
-    else:
+    seconds = delta_seconds(value)
+    if seconds is None:
         date = http_date(value)
         seconds = 0.0 if date is None else date - now
     return min(seconds, MAX_RETRY_AFTER) if seconds > 0 else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from math import inf
 
@@ -38,7 +38,8 @@ _DIRECTIVE = re.compile(
 _UTC = re.compile(r" ?(?:Z|UTC|GMT)\Z", re.IGNORECASE)
 """The end of a date in ISO 8601 format whose time zone Python does not read in all versions."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_UNREADABLE = ValueError, TypeError, IndexError, OverflowError
+"""What Python raises for a text that is not a date, and for a year before 1 or after 9999."""
 
 
 def lifetime(
@@ -53,7 +54,7 @@ def lifetime(
         return 0
     for name in ("s-maxage", "max-age") if shared else ("max-age",):
         if name in directives:
-            return min(_delta_seconds(value) or 0 for value in directives[name])
+            return min(delta_seconds(value) or 0 for value in directives[name])
     if "expires" in headers:
         expires, date = http_date(headers["expires"]), _date(headers, response_time)
         return 0 if expires is None or date is None else expires - date
@@ -63,7 +64,7 @@ def lifetime(
 def age_of(headers: Mapping[str, str], response_time: float) -> float:
     """Return the age of a response in seconds when it arrives. Infinite if it is unreadable."""
     # RFC 9111 §5.1: of a list "a cache SHOULD use the first member".
-    age = _delta_seconds(headers.get("age", "0").partition(",")[0])
+    age = delta_seconds(headers.get("age", "0").partition(",")[0])
     date = _date(headers, response_time)
     return inf if age is None or date is None else max(age, response_time - date)
 
@@ -80,7 +81,7 @@ def _directives(cache_control: str) -> dict[str, list[str | None]]:
     return found
 
 
-def _delta_seconds(value: str | None) -> float | None:
+def delta_seconds(value: str | None) -> float | None:
     """Return the seconds of ``1*DIGIT`` (RFC 9111 §1.2.2). None for any other value."""
     value = (value or "").strip()
     return float(value[:20]) if value.isascii() and value.isdecimal() else None
@@ -89,19 +90,8 @@ def _delta_seconds(value: str | None) -> float | None:
 def http_date(value: str) -> float | None:
     """Return an HTTP date as seconds since 1970 (RFC 9110 §5.6.7). None for any other value."""
     try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    if date.tzinfo is None:  # asctime() format: GMT (RFC 9110 §5.6.7)
-        date = date.replace(tzinfo=timezone.utc)
-    return (date - _EPOCH).total_seconds()
-
-
-def utc(seconds: float) -> datetime | None:
-    """Return a time in seconds since 1970 as a datetime. None outside of the years 1 to 9999."""
-    try:
-        return _EPOCH + timedelta(seconds=seconds)
-    except OverflowError:
+        return _with_zone(parsedate_to_datetime(value)).timestamp()
+    except _UNREADABLE:
         return None
 
 
@@ -111,10 +101,15 @@ def parse_date(text: str) -> datetime | None:
     A date without a time zone, or with an unknown one, is taken as UTC.
     """
     try:
-        date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
-        return date.astimezone(timezone.utc) if date.tzinfo else date.replace(tzinfo=timezone.utc)
-    except OverflowError:  # no such year
+        try:
+            date = datetime.fromisoformat(_UTC.sub("+00:00", text.strip())).replace(microsecond=0)
+        except ValueError:
+            date = parsedate_to_datetime(text)
+        return _with_zone(date).astimezone(timezone.utc)
+    except _UNREADABLE:
         return None
-    except ValueError:
-        seconds = http_date(text)
-        return None if seconds is None else utc(seconds)
+
+
+def _with_zone(date: datetime) -> datetime:
+    """Return a date with its time zone. One without is in UTC, as those of asctime() are."""
+    return date if date.tzinfo else date.replace(tzinfo=timezone.utc)
