@@ -317,8 +317,10 @@ def header_lines(response: Response, name: str) -> list[str]:
 
 def uses_in(response: Response) -> list[usage.Signals]:
     """Return what the headers of a response state about the use of its content."""
-    names = ("Content-Signal", "Content-Usage")
-    return usage.of_response(*(header_lines(response, name) for name in names))
+    signals = [usage.content_signals(line) for line in header_lines(response, "Content-Signal")]
+    # RFC 9651 §4.2: all lines of a field are one dictionary.
+    stated = usage.content_usage(", ".join(header_lines(response, "Content-Usage")))
+    return [*signals, stated or {}]
 
 
 def terms_of(response: Response) -> AccessTerms | None:

@@ -10,7 +10,7 @@ conformance page. A test compares the two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
@@ -322,13 +322,6 @@ def _permissiveness(value: bool | str) -> int:
 def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:
     """Return a statement without its grants."""
     return {name: value for name, value in statement.items() if value is not True}
-
-
-def of_response(signals: Sequence[str], usages: Sequence[str]) -> list[Signals]:
-    """Return what the Content-Signal and the Content-Usage header lines of a response state."""
-    # RFC 9651 §4.2: all lines of a field are one dictionary.
-    usage = content_usage(", ".join(usages)) if usages else None
-    return [*(content_signals(line) for line in signals), usage or {}]
 
 
 def evaluated(

@@ -13,11 +13,20 @@ from scrapy.http import Response
 
 from scrapy_rep import AccessTerms, PageDirectives
 from scrapy_rep.pages import directives as module
-from scrapy_rep.pages.directives import LICENSE, MAX_OFFERS, META, META_NAMES, merge, statements
+from scrapy_rep.pages.directives import (
+    LICENSE,
+    MAX_OFFERS,
+    META,
+    META_NAMES,
+    merge,
+    statements,
+    uses_in,
+)
 from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
+from scrapy_rep.protocol.usage import evaluated
 
 TAG = "x-robots-tag"
 OURS = ("mybot", "other-bot")
@@ -583,3 +592,19 @@ def test_no_header_raises_and_all_texts_are_short_and_printable(
 )  # fmt: skip
 def test_the_text_names_what_is_required(found: AccessTerms, text: str) -> None:
     assert str(found) == text
+
+
+@pytest.mark.parametrize(
+    ("signals", "usages", "stated"),
+    [
+        ([], [], {}), (["search=yes", "ai-train=no"], [], {"search": True, "train-ai": False}),
+        (["search=yes", "search=no"], [], {"search": False}),
+        ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
+        ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
+        ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
+        (["search=yes"], ["search=n"], {"search": False}), (["use=full"], ["use=n"], {}),
+    ],
+)  # fmt: skip
+def test_usage_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
+    headers = {"Content-Signal": signals, "Content-Usage": usages}
+    assert evaluated(uses_in(Response("https://a.example/", headers=headers))) == stated

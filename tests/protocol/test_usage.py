@@ -149,21 +149,6 @@ def test_content_usage(value: str, stated: dict[str, bool] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("signals", "usages", "stated"),
-    [
-        ([], [], {}), (["search=yes", "ai-train=no"], [], {"search": True, "train-ai": False}),
-        (["search=yes", "search=no"], [], {"search": False}),
-        ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
-        ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
-        ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
-        (["search=yes"], ["search=n"], {"search": False}), (["use=full"], ["use=n"], {}),
-    ],
-)  # fmt: skip
-def test_response_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
-    assert evaluated(usage.of_response(signals, usages)) == stated
-
-
-@pytest.mark.parametrize(
     ("statements", "reserved", "preferences"),
     [
         ([], None, {}), ([{"train-ai": True}, {"train-ai": False}], None, {"train-ai": False}),
