@@ -14,27 +14,18 @@ import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from functools import lru_cache, partial
+from itertools import chain
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
-from . import usage
+from . import parser, usage
 from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import one_star, rank
-from .parser import (
-    GROUP_FIELDS,
-    PREFIXES,
-    RULE_FIELDS,
-    TYPOS,
-    USER_AGENT,
-    RawRule,
-    field_of,
-    parse_line,
-    records_of_groups,
-)
+from .parser import RULE_FIELDS, RawRule, field_of
 from .paths import origin_of
 from .printable import printable, quoted
 from .records import HELD_ABOVE, KNOWN_FIELDS, RECORD_TYPES, parse_delay
@@ -60,11 +51,11 @@ _MAX_SITEMAPS = 100
 
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
-_ONLY_IN_GROUPS = {*RULE_FIELDS, *GROUP_FIELDS} - HELD_ABOVE
+_ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
 _URL_FIELDS = frozenset([b"sitemap", b"license"])
 # draft-canel-robots-ai-control-00
 _AI_TRAINING_FIELDS = frozenset([b"allowaitraining", b"disallowaitraining"])
-_SPELLINGS = frozenset([*TYPOS, *(prefix for known in PREFIXES.values() for prefix in known)])
+_SPELLINGS = {*parser.TYPOS, *chain.from_iterable(parser.PREFIXES.values())}
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 # The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
 # endings may have a meaning of their own.
@@ -331,8 +322,8 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
 class _Line(NamedTuple):
     """A line with a field and a value."""
 
-    source: Source
-    number: int
+    finding: Callable[..., Finding]
+    """Returns a finding about the line: `Source.finding` with its number."""
     name: bytes
     """The name as it is written, in lower case."""
     field: bytes
@@ -343,22 +334,17 @@ class _Line(NamedTuple):
     colon: int
     """Where the colon is; -1 without one."""
 
-    def finding(
-        self, code: Code, message: str, advice: str, span: _Span | None = None, **options: Any
-    ) -> Finding:
-        """Return a finding about the line, as `Source.finding` does."""
-        return self.source.finding(self.number, code, message, advice, span, **options)
-
 
 def _read_line(source: Source, number: int, content: bytes) -> _Line | None:
     """Return a line without its comment; None if it has no field."""
-    record = parse_line(content, number, strict=False)
+    record = parser.parse_line(content, number, strict=False)
     if record is None:
         return None
     colon = content.find(b":")
     name = content[:colon].rstrip(WHITE_SPACE) if colon >= 0 else content.split()[0]
     span = len(content) - len(record.value), len(content)
-    return _Line(source, number, name.lower(), record.field, record.value, span, colon)
+    finding = partial(source.finding, number)
+    return _Line(finding, name.lower(), record.field, record.value, span, colon)
 
 
 def _findings_of_lines(
@@ -388,7 +374,7 @@ def _findings_of_lines(
             yield source.finding(number, Code.NO_COLON, message, advice)
             continue
         yield from _about_field(line)
-        if line.field == USER_AGENT:
+        if line.field == parser.USER_AGENT:
             started = True
         elif not started and line.field in _ONLY_IN_GROUPS:
             message = f"{_text(line.field)} before any user-agent line is ignored"
@@ -414,7 +400,7 @@ def _findings_of_lines(
             )
             advice = "write each record on a line of its own"
             yield line.finding(Code.SEVERAL_RECORDS, message, advice, (start, end))
-        elif line.field == USER_AGENT:
+        elif line.field == parser.USER_AGENT:
             yield from _about_token(line, known_crawlers)
         else:
             yield from _about_value(line)
@@ -458,7 +444,7 @@ def _about_field(line: _Line) -> Iterator[Finding]:
         advice = "write 'Content-Usage: train-ai=n' to refuse AI training"
         yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span)
     elif name != line.field:
-        if name in TYPOS or _FIELD_AND_ENDING(name):
+        if name in parser.TYPOS or _FIELD_AND_ENDING(name):
             correction = *span, line.field.capitalize()
         message = f"{quoted(name)} is misspelled"
         yield line.finding(Code.MISSPELLED_FIELD, message, advice, span, correction=correction)
@@ -774,7 +760,7 @@ def _findings_of_groups(source: Source) -> Iterator[Finding]:
     """Yield findings about equal rules, disallowed sitemaps, and a site that is closed."""
     runs: list[tuple[list[bytes], list[RawRule]]] = [([], [])]
     sitemaps: list[bytes] = []
-    for record, tokens in records_of_groups(source.text, strict=False, ends=RULE_FIELDS):
+    for record, tokens in parser.records_of_groups(source.text, strict=False, ends=RULE_FIELDS):
         line, field, value = record
         if tokens is not None and tokens is not runs[-1][0]:
             runs.append((tokens, []))
