@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser
 
-from .protocol.paths import other_paths
+from .protocol.paths import verdict_as_sent
 from .protocol.robotstxt import RobotsTxt
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ class RepRobotParser(RobotParser):
         if isinstance(url, bytes):
             url = url.decode()
         try:
-            paths = (url, *other_paths(url))
-            return all(self.robots.allowed(path, user_agent) for path in paths)
+            return verdict_as_sent(self.robots.verdict, url, user_agent).allowed
         except ValueError:
             if re.match("[A-Za-z][A-Za-z0-9+.-]*:", url):
                 return True
