@@ -22,14 +22,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from . import paths
 from .lines import line_number, line_numbers
+from .parser import GroupText, RawRule
 from .verdict import Reason, Rule, Verdict
-
-if TYPE_CHECKING:
-    from .parser import GroupText, RawRule
 
 STEPS = 150_000
 STEPS_PER_OCTET = 16
@@ -133,7 +131,7 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
     encoded = None
     for number, pattern in enumerate(patterns):
         matched = matches(pattern, path, steps)
-        if not matched and paths.pattern_has_reserved_query(pattern):
+        if not matched and paths.has_reserved_query(pattern):
             # RFC 9309 §2.2.2, figure 4: "?baz=https://foo.bar" matches its encoded form.
             encoded = encoded or paths.encode_query(path)
             matched = matches(paths.encode_query(pattern), encoded, steps)
@@ -183,7 +181,7 @@ class PatternIndex:
         reserved = {
             number: paths.encode_query(pattern)
             for number, pattern in enumerate(patterns)
-            if "?" in pattern and paths.pattern_has_reserved_query(pattern)
+            if "?" in pattern and paths.has_reserved_query(pattern)
         }
         if reserved:
             encoded = [reserved.get(number, "") for number in range(len(patterns))]
@@ -221,7 +219,7 @@ class PatternIndex:
                             if matches(self._patterns[number], path):
                                 best = number
                                 break
-        if self._encoded is not None and paths.path_has_reserved_query(path):
+        if self._encoded is not None and paths.has_reserved_query(path):
             return min(best, self._encoded.first(paths.encode_query(path), steps or Steps.of(path)))
         return best
 

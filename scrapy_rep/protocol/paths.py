@@ -33,13 +33,10 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from .printable import LENGTH, cut, printable
-
-if TYPE_CHECKING:
-    from .verdict import Verdict
+from .verdict import Verdict
 
 ROBOTS_TXT = "/robots.txt"
 """The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
@@ -65,8 +62,7 @@ _ASCII = bytes(range(128))
 _AUTHORITY = re.compile("(https?|wss?|ftp)://[^/?#]*", re.IGNORECASE | re.ASCII).match
 _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
-_RESERVED_IN_PATH_QUERY = re.compile("[/:?@%]")
-_RESERVED_IN_PATTERN_QUERY = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
+_RESERVED_IN_QUERY = re.compile("[/:?@]|%(?:2F|3A|3F|40)")
 _ENCODED = str.maketrans({"/": "%2F", ":": "%3A", "?": "%3F", "@": "%40"})
 
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https", "ftp": "ftp"}
@@ -149,16 +145,13 @@ def encode_query(path: str) -> str:
     return path[:query] + path[query:].translate(_ENCODED)
 
 
-def path_has_reserved_query(path: str) -> bool:
-    """Return whether a path may match a pattern only after `encode_query`."""
+def has_reserved_query(path: str) -> bool:
+    """Return whether the query of a path or pattern holds one of ``: / ? @`` or its escape.
+
+    A path that does not match a pattern may do so after `encode_query` only if both queries do.
+    """
     query = path.find("?") + 1
-    return query > 0 and _RESERVED_IN_PATH_QUERY.search(path, query) is not None
-
-
-def pattern_has_reserved_query(pattern: str) -> bool:
-    """Return whether the query of a pattern holds one of ``: / ? @`` or its escape."""
-    query = pattern.find("?") + 1
-    return query > 0 and _RESERVED_IN_PATTERN_QUERY.search(pattern, query) is not None
+    return query > 0 and _RESERVED_IN_QUERY.search(path, query) is not None
 
 
 def origin_of(url: str) -> str | None:

@@ -21,7 +21,6 @@ from .verdict import Reason, Rule, Verdict
 
 __all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
 
-_Indexed: TypeAlias = tuple[PatternIndex, list[Verdict | None]]
 _State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | None]
 """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 
@@ -73,7 +72,7 @@ class RobotsTxt:
     def __setstate__(self, state: _State) -> None:
         self._text, self._is_cut, self._strict, self._url, self._reason, self._detail = state
         self._spans = groups(self._text, strict=self._strict)
-        self._indexed: dict[object, _Indexed] = {}
+        self._indexed: dict[object, tuple[PatternIndex, list[Verdict | None]]] = {}
         self._matchers: dict[bytes, GroupMatcher] = {}
 
     @classmethod
