@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import default_settings
 
@@ -16,11 +16,7 @@ from .exceptions import SettingError
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from .settings import Settings
+from .settings import Settings
 
 logger = get_logger(__name__)
 

@@ -21,9 +21,6 @@ __all__ = ["SharedStoreTests", "StoreTests"]
 
 _pause = time.sleep  # The tests are alone in their event loop, which may be of any kind.
 
-MAX_TRIES = 200
-"""How often a test tries whether something has expired, every 0.05 s."""
-
 _URL, _BODY = "https://a.example/robots.txt", b"User-agent: *\nDisallow: /\n\xff\x00"
 _COPY = CopyInfo(_URL, etag='"1"', lifetime=60, sha256="a" * 64)
 _OLD = Entry(
@@ -177,7 +174,7 @@ class SharedStoreTests(StoreTests):
 
 async def _claim_when_expired(store: Store, origin: str) -> None:
     """Claim an origin as soon as the claim of another crawler has expired."""
-    for _ in range(MAX_TRIES):
+    for _ in range(200):  # 10 s
         if (await store.claim(origin, 60)).claimed:
             return
         _pause(0.05)

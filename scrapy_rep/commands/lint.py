@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -144,17 +143,11 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     codes = codes_of(_codes(names))
     if not codes:
         context.write("".join(f"{each}  {each.severity:7}  {each.short_name}\n" for each in Code))
-    explained = (_explanations()[each.code] for each in Code if each in codes)
-    context.write("\n".join(f"{each}\n" for each in explained))
-    return ExitCode.OK
-
-
-@cache
-def _explanations() -> dict[str, str]:
-    """Return for each code its explanation in Markdown, which begins with the code and the name."""
     text = (files(__package__) / "lint_codes.md").read_text("utf-8")
     sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
-    return {section[:4]: section.strip() for section in sections}
+    explanations = {section[:4]: section.strip() for section in sections}  # each begins with a code
+    context.write("\n".join(f"{explanations[each.code]}\n" for each in Code if each in codes))
+    return ExitCode.OK
 
 
 def _files(names: Sequence[str]) -> list[str]:

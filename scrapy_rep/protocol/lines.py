@@ -51,7 +51,9 @@ def decoded(body: bytes) -> bytes:
 
 
 def _decoded(body: bytes) -> bytes:
-    text = _within_limit(body) if len(body) > SIZE_LIMIT else body
+    text, behind = body[:SIZE_LIMIT], body[SIZE_LIMIT : SIZE_LIMIT + 1]
+    if behind not in (b"", b"\r", b"\n"):  # a rule that is cut would match too much
+        text = text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
     if text[:2] in (BOM_UTF16_LE, BOM_UTF16_BE):
         # Without a NUL byte the mark is a mistake, and decoding would lose every line.
         return text.decode("utf-16", "replace").encode() if b"\0" in text else text[2:]
@@ -94,14 +96,6 @@ def begins_as_markup(body: bytes) -> bool:
     while skipped := _BEFORE_MARKUP.match(text, position):
         position = skipped.end()
     return _MARKUP.match(text, position) is not None
-
-
-def _within_limit(body: bytes) -> bytes:
-    """Return the lines that end within the limit. A rule that is cut would match too much."""
-    head = body[:SIZE_LIMIT]
-    if body[SIZE_LIMIT] in b"\r\n":
-        return head
-    return head[: max(head.rfind(b"\n"), head.rfind(b"\r")) + 1]
 
 
 def _without_nuls(text: bytes) -> bytes:

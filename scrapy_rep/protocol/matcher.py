@@ -320,9 +320,6 @@ def _precedence(rule: RankedRule) -> tuple[bool, int, int]:
     return disallow, length, position
 
 
-_ROBOTS_TXT_VERDICT = Verdict(allowed=True, reason=Reason.NO_RULES)
-
-
 class GroupMatcher:
     """Compares the rules of one crawler with paths in the form of `paths.path_of`.
 
@@ -345,7 +342,7 @@ class GroupMatcher:
     def verdict(self, path: str) -> Verdict:
         """Return the verdict for a path."""
         if path == paths.ROBOTS_TXT:
-            return _ROBOTS_TXT_VERDICT
+            return Verdict(allowed=True, reason=Reason.NO_RULES)
         if not self._asked:
             self._asked = True
             rules = list(islice(self._text.rules(path.encode()), _MAX_RULES_WITHOUT_INDEX))

@@ -17,9 +17,6 @@ StoreSource: TypeAlias = str | Callable[..., Any]
 """A value of REP_STORE: a URL, the path of a class or a function, or that itself. It is called with
 ``ttl``, the seconds after which an entry expires, and returns a :class:`~.base.Store`."""
 
-JOBDIR_FILE = "robotstxt.sqlite"
-"""The name of the SQLite file in a JOBDIR."""
-
 HIDDEN = "***"
 
 _HOST = r"(?:\[[0-9A-Fa-f:.]*\]|[^\[\]:,/?#@]*)(?::[0-9]*)?"
@@ -53,7 +50,7 @@ def open_store(source: StoreSource | None, *, jobdir: str | None, ttl: float) ->
     elif jobdir is not None:
         from .sqlite import SQLiteStore  # most crawls do not need it
 
-        store = SQLiteStore(Path(jobdir, JOBDIR_FILE), ttl=ttl, shared=False)
+        store = SQLiteStore(Path(jobdir, "robotstxt.sqlite"), ttl=ttl, shared=False)
     else:
         return None
     fallback = FallbackStore(store)
