@@ -9,7 +9,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -316,8 +316,7 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
     ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.
     """
-    with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as raw:
-        stream = decompressed(raw)
+    with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as stream:
         form = form or ("jsonl" if field else _form_of(name, stream))
         if form == "sitemap":
             yield from _of_sitemap(stream)
@@ -333,16 +332,13 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
             text.detach()
 
 
-def opened(name: str) -> AbstractContextManager[Any]:
-    """Return a file to read bytes from; ``-`` is standard input."""
-    return nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else Path(name).open("rb")
-
-
-def decompressed(stream: Any) -> Any:
-    """Return a stream of the bytes before gzip."""
-    if stream.peek(2)[:2] == b"\x1f\x8b":
-        return io.BufferedReader(gzip.GzipFile(fileobj=stream))
-    return stream
+@contextmanager
+def opened(name: str) -> Iterator[Any]:
+    """Open a file to read its bytes, of a gzip file those before gzip. ``-`` is standard input."""
+    raw: Any
+    with nullcontext(sys.stdin.buffer) if name == STANDARD_INPUT else Path(name).open("rb") as raw:
+        is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
+        yield io.BufferedReader(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
 
 
 def _form_of(name: str, stream: Any) -> str:

@@ -16,7 +16,7 @@ import click
 from ..protocol.paths import origin_of
 from ..stores.entry import LINE_LIMIT, from_line, to_line
 from .context import STANDARD_INPUT, Context, ExitCode, reading, tool, writing
-from .sources import decompressed, opened, using_store
+from .sources import opened, using_store
 
 _TEXTS = {
     "added": "added",
@@ -70,7 +70,7 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
         opened(name) as file,
         using_store(store_url, must_exist=False) as store,
     ):
-        for number, line in _lines(decompressed(file)):
+        for number, line in _lines(file):
             try:
                 if line is None:
                     raise ValueError("it is too long")
