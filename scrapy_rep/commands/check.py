@@ -40,9 +40,6 @@ FIRST_BATCH, MAX_BATCH = 64, 8192
 """URLs that are read before their robots.txt files are fetched. The number doubles from the first
 to the maximum, so that the first answers come soon."""
 
-MAX_BATCH_LENGTH = 4_000_000
-"""Characters of the URLs after which a batch ends, however few they are."""
-
 MAX_HOSTS = 50
 """Hosts of a plan that are shown as text. JSON has all."""
 
@@ -196,7 +193,6 @@ class _Checker:
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
-        """Check all URLs."""
         output = self.context
         try:
             for targets in self._batches(session):
@@ -230,7 +226,7 @@ class _Checker:
             for url in islice(self.urls, size):
                 targets.append(sources.site_of(url, self.context, in_file=self.file is not None))
                 length += len(url)
-                if length > MAX_BATCH_LENGTH:
+                if length > 4_000_000:  # characters, however few URLs these are
                     break
             if not targets:
                 return

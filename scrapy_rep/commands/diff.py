@@ -131,7 +131,6 @@ def _only(one: _Statements, other: _Statements, most: int) -> list[str]:
 
 
 def _listing(record: Diff) -> Renderables:
-    """Yield the text of a record."""
     for name, access in (("Old", record.old), ("New", record.new)):
         (_, where), *rows = access_rows(access)
         yield named_values([(name, where), *rows])

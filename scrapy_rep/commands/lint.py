@@ -18,7 +18,7 @@ from rich.cells import cell_len
 
 from ..protocol.lint import Finding, Source, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
-from ..protocol.printable import printable
+from ..protocol.printable import cut, printable
 from ..reports.files import write_atomically
 from ..reports.records import count
 from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
@@ -244,8 +244,7 @@ def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
     before = "…" + before if first else before
     shown = before + place + after
     length = max(1, min(cell_len(place), _MAX_LINE - cell_len(before)))
-    cut = shown if len(shown) <= _MAX_LINE else shown[: _MAX_LINE - 1] + "…"
-    return cut, " " * cell_len(before) + "^" * length
+    return cut(shown, _MAX_LINE), " " * cell_len(before) + "^" * length
 
 
 def to_text(name: str, found: Finding, severity: str) -> str:

@@ -32,9 +32,6 @@ except ImportError as error:  # of the extra
 if TYPE_CHECKING:
     from scrapy.settings import Settings
 
-MAX_MESSAGE = 1000
-"""Characters of an error message that are shown."""
-
 TOOLS = {
     "Sites": {
         "check": ("check", "Say whether URLs are allowed, and why."),
@@ -110,7 +107,6 @@ class Tools(click.Group):
 @click.version_option(__version__, message="scrapy-rep %(version)s")
 @click.pass_context
 def tools(ctx: click.Context) -> None:
-    """Run a tool."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -139,13 +135,12 @@ def main(
 
 
 def console() -> NoReturn:
-    """Run the console script."""
     sys.exit(main())
 
 
 def _failed(program: str | None, message: str, code: int) -> int:
     """Write what was answered until then, and a line that says why the tool ends."""
-    line = printable(" ".join(message.split()), MAX_MESSAGE)
+    line = printable(" ".join(message.split()), 1000)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     with contextlib.suppress(OSError):

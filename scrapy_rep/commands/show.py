@@ -147,7 +147,6 @@ def _statements_of(values: RecordValues, kind: Any) -> list[str]:
 
 
 def _listing(record: Show) -> Renderables:
-    """Yield the text of a record."""
     yield named_values(access_rows(record.robots_txt))
     yield ""
     if record.robots_txt.state not in ("rules", "stale-copy"):

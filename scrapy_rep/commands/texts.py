@@ -21,8 +21,6 @@ WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
 """The word for each answer, and its color."""
 
-MAX_WORD = 30
-"""Characters of a word that a column keeps on one line."""
 MAX_CELL = 400
 """Characters of a URL in a table."""
 
@@ -119,7 +117,7 @@ class Fitting:
             head, is_number = name.removesuffix(">"), name.endswith(">")
             cells = [head, *(row[number] for row in self._rows)]
             words = cells if is_number else [word for cell in cells for word in cell.split()]
-            least = min(max(map(cell_len, words), default=1), MAX_WORD)
+            least = min(max(map(cell_len, words), default=1), 30)  # longer words continue below
             if number and spare < least:
                 break
             spare -= least + len("   ")

@@ -343,7 +343,6 @@ _PLACES = {META: "in the page", TDM_PLACE: f"in the file {TDM_PLACE}"}
 
 
 def listing(record: View) -> Renderables:
-    """Yield the text of a record."""
     yield from explanation(record.check)
     yield ""
     yield named_values(_rows(record))

@@ -46,8 +46,6 @@ _MAX_RULES = 2048
 """Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
 _MAX_DELAY = 300
 """Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
-_MAX_SITEMAPS = 100
-"""The sitemaps of a file that are compared with its rules."""
 
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
@@ -776,7 +774,7 @@ def _findings_of_groups(source: Source) -> Iterator[Finding]:
             source, [rule for tokens, rules in runs if tokens for rule in rules]
         )
     if sitemaps:
-        yield from _about_sitemaps(source, sitemaps[:_MAX_SITEMAPS])
+        yield from _about_sitemaps(source, sitemaps[:100])
 
 
 def _about_equal_rules(source: Source, rules: list[RawRule]) -> Iterator[Finding]:

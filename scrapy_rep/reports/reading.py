@@ -32,12 +32,6 @@ MEDIAN = "SELECT gap FROM gap WHERE host = ? AND counts ORDER BY gap LIMIT 1 OFF
 
 _decode = msgspec.json.Decoder(Event).decode
 
-CACHE_SIZE = 1 << 16
-"""KiB of rows that SQLite keeps in memory."""
-
-MAX_EXAMPLES = 5
-"""The example URLs of each rule and of each directive."""
-
 _TABLES: dict[type[Struct], Any] = {
     kind: kind.__struct_config__.tag for kind in get_args(Event) if kind is not RunEvent
 }
@@ -52,7 +46,7 @@ _SCHEMA = "".join(
 )
 _SCHEMA += (
     "CREATE UNIQUE INDEX file_of ON file(sha256); PRAGMA journal_mode = OFF; "
-    f"PRAGMA synchronous = OFF; PRAGMA cache_size = -{CACHE_SIZE};"
+    "PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;"  # in KiB
 )
 
 convert = partial(msgspec.convert, strict=False)
@@ -211,7 +205,7 @@ class _FirstFive:
 
     def step(self, text: str | None) -> None:
         """Called by SQLite with each value."""
-        if text is not None and len(self._texts) < MAX_EXAMPLES and text not in self._texts:
+        if text is not None and len(self._texts) < 5 and text not in self._texts:
             self._texts.append(text)
 
     def finalize(self) -> str:
