@@ -210,11 +210,9 @@ class Inputs:
             result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
                 state, state
             )
-            has_rules = result == AccessResult.SUCCESSFUL
-            if has_rules and policy.body is None:  # the list has the site twice
-                continue
-            body = policy.body if has_rules else None
-            yield row_of(str(policy.origin), body, policy.access.status, result, time.time())
+            if result == AccessResult.SUCCESSFUL and policy.body is None:
+                continue  # the list has the site twice
+            yield row_of(str(policy.origin), policy.body, policy.access.status, result, time.time())
 
     def _origins(self, name: str) -> Iterator[str]:
         """Yield the origins of a list of domains or URLs, which may have a rank before each.
@@ -279,14 +277,12 @@ class Inputs:
                 if entry is None:
                     self._problem(f"the entry of {key} cannot be read")
                 elif origin_of(key) == key:  # the key of another file is its URL
-                    body = entry.body if entry.result is AccessResult.SUCCESSFUL else None
-                    yield row_of(key, body, entry.status, entry.result, entry.fetched_at)
+                    yield row_of(key, entry.body, entry.status, entry.result, entry.fetched_at)
 
     def _of_archive(self, path: Path, reader: Any) -> Iterator[Row]:
         try:
             for found in reader.read(path, self._problem):
                 result = access_result(found.status, AccessPolicy(), conditional=True)
-                body = found.body if result is AccessResult.SUCCESSFUL else None
-                yield row_of(found.origin, body, found.status, result, found.time)
+                yield row_of(found.origin, found.body, found.status, result, found.time)
         except OSError as error:
             self._unreadable(error, path)

@@ -114,16 +114,16 @@ def row_of(
 ) -> Row:
     """Return the row of a site, whose content never raises an error.
 
-    ``site`` is the origin, or the name of the file. ``body`` is None if there is no file.
-    ``result`` is what the response means, as a value of `AccessResult`. ``at`` is the time of the
-    file in seconds since 1970.
+    ``site`` is the origin, or the name of the file. ``body`` is None if there is no file. It is
+    read if ``result``, a value of `AccessResult`, says that it has the rules. ``at`` is the time of
+    the file in seconds since 1970.
     """
-    page = None if body is None else other_page(body)
-    if page is not None:
+    if result != AccessResult.SUCCESSFUL:
+        body = None
+    elif body is not None and (page := other_page(body)) is not None:
         body, result = None, page.value
     state, facts = str(result), {} if body is None else _facts(file_of(body))
-    is_blank = body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n")
-    if is_blank and result == AccessResult.SUCCESSFUL:
+    if body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n"):
         state = EMPTY
     elif body is None and result == AccessResult.UNAVAILABLE and status is None:
         state = REDIRECT_LOOP
