@@ -6,19 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field, toml
 
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens, text_of
+from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, ExitCode, tool
+from .sources import Policy
 from .texts import table
-
-if TYPE_CHECKING:
-    from ..protocol.robotstxt import RobotsTxt
-    from .sources import Policy
 
 _SCRAPY = ("scrapy",)
 """The product token of Scrapy's default USER_AGENT."""

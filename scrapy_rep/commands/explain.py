@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
@@ -21,11 +21,9 @@ from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statement
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
+from .crawlers import Agent
 from .sources import Access, Policy, Target, access_rows
 from .texts import STYLES, Renderables, Row, listed, named_values, word
-
-if TYPE_CHECKING:
-    from .crawlers import Agent
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""
