@@ -54,8 +54,6 @@ AIPREF_EARLIER = frozenset(
 """Labels that only earlier drafts of AIPREF define. They are listed, and evaluated for nothing."""
 
 AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
-SIGNALS = (SEARCH, AI_INPUT, AI_TRAIN)
-"""The names of Content-Signal that take ``yes`` or ``no``."""
 USE, USE_LEVELS = "use", ("immediate", "reference", "full")
 """The name that takes one of these: how much may be used, the most restrictive level first."""
 
@@ -64,10 +62,6 @@ TDM = "tdm"
 
 SAME_USE = {AI_TRAIN: TRAIN_AI, AI_INPUT: AI_USE}
 """Content-Signal's names, and AIPREF's names for what they refuse."""
-
-GRANTS = frozenset([*AIPREF, AI_TRAIN])
-"""The names that can be granted. AI input is only a part of AI use, so ``ai-input=yes`` grants
-nothing that AIPREF has a name for."""
 
 REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)
 """The names that a crawl can require."""
@@ -152,7 +146,7 @@ def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | 
 def has_unreadable_signal(value: bytes) -> bool:
     """Return whether a Content-Signal record states nothing, or a part of it is not defined."""
     _, stated, is_readable = _read_signals(value)
-    return not is_readable or not stated or not stated.keys() <= {*SIGNALS, USE}
+    return not is_readable or not stated or not stated.keys() <= {SEARCH, AI_INPUT, AI_TRAIN, USE}
 
 
 def _read_signals(value: bytes) -> tuple[bytes, dict[str, bool | str], bool]:
@@ -333,11 +327,12 @@ def evaluated(
     does not define, and that do not stand for one of its names, have no effect
     (draft-ietf-aipref-vocab: "any unknown labels MUST be ignored").
     """
+    # AI input is only a part of AI use: "ai-input=yes" grants nothing that AIPREF has a name for.
     named: list[Preferences] = [
         {use_of(name): value}
         for stated in statements
         for name, value in stated.items()
-        if use_of(name) in AIPREF and (value is False or (value is True and name in GRANTS))
+        if use_of(name) in AIPREF and (value is False or (value is True and name != AI_INPUT))
     ]
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
