@@ -50,7 +50,6 @@ _Answer: TypeAlias = "tuple[Target, Agent, Policy | None, Verdict | None]"
 """A URL, a crawler, and the policy and the verdict if they are known."""
 
 NO_ROBOTS_TXT = Verdict(True, Reason.NO_RULES, detail="this scheme has no robots.txt")
-INVALID_HOST = Verdict(False, Reason.INVALID_HOST)
 
 
 class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
@@ -325,7 +324,7 @@ class _Checker:
         elif target.origin is None and target.is_valid:
             verdict = NO_ROBOTS_TXT
         elif target.origin is None and lacks_host(target.url):
-            verdict = INVALID_HOST
+            verdict = Verdict(False, Reason.INVALID_HOST)
         if not self.kinds:
             self.counts[None if verdict is None else verdict.allowed] += 1
         return target, agent, policy if target.is_valid else None, verdict

@@ -30,8 +30,6 @@ from .texts import STYLES, WORDS, Renderables, indented
 MAX_EXPECTATIONS = 100_000
 """Lines of a file that are read."""
 
-KINDS = ("allow", "disallow")
-
 _COMMENT = re.compile(r"(?:\A|\s)#.*")
 _WORD = re.compile(r'"([^"]*)"|(\S+)')
 
@@ -110,7 +108,7 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
         if not words:
             continue
         where, kind = f"{name}, line {number}", words[0].lower()
-        if kind not in KINDS or len(words) != 3:
+        if kind not in ("allow", "disallow") or len(words) != 3:
             raise CommandError(f"{where}: write 'allow AGENT PATH' or 'disallow AGENT PATH'")
         given = words[2]
         is_path = given.startswith("/") and not given.startswith("//")

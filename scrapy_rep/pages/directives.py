@@ -218,8 +218,6 @@ def directives_of(response: Response, stated: list[Statement]) -> PageDirectives
     if after is not None:
         date = http_date("".join(header_lines(response, "Date")[-1:]))
         expired = after.timestamp() < (time.time() if date is None else date)
-    if terms is None and not expired:
-        return directives
     return replace(directives, access_terms=terms, expired=expired)
 
 

@@ -22,7 +22,6 @@ from .records import KNOWN_FIELDS
 from .verdict import Reason, TextEnum
 
 REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-REFUSAL_STATUSES = frozenset({401, 403})
 UNREACHABLE_STATUSES = frozenset({407, 429})
 """The 4xx that say nothing about the file: a proxy wants a login, or the crawler is too fast
 (Google treats 429 like a 5xx; 407 is ours)."""
@@ -143,7 +142,7 @@ def access_result(
         return AccessResult.DISALLOWED
     if status in UNREACHABLE_STATUSES:
         return AccessResult.UNREACHABLE
-    if status in REFUSAL_STATUSES:
+    if status in (401, 403):
         return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
     return AccessResult.UNAVAILABLE
 

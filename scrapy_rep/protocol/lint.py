@@ -50,9 +50,6 @@ _MAX_DELAY = 300
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
-_URL_FIELDS = frozenset([b"sitemap", b"license"])
-# draft-canel-robots-ai-control-00
-_AI_TRAINING_FIELDS = frozenset([b"allowaitraining", b"disallowaitraining"])
 _SPELLINGS = {*parser.TYPOS, *chain.from_iterable(parser.PREFIXES.values())}
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 # The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
@@ -65,8 +62,6 @@ _FIELD_WITHIN = re.compile(
     rb"(?:^|(?<=[ \t\v\f,;]))(%b)[ \t\v\f]*:" % b"|".join(map(re.escape, sorted(_SPELLINGS))),
     re.IGNORECASE,
 ).search
-# Field names that Google read once, for what belongs in pages and headers.
-_PAGE_FIELDS = frozenset([b"noindex", b"nofollow"])
 # A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
 # "?page=", "page=".
 _PATH_WITHOUT_SLASH = re.compile(
@@ -84,9 +79,6 @@ _REGULAR_EXPRESSION = re.compile(
 ).search
 # A name, and a comma, semicolon or bar before the next one.
 _SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
-# "Pinterest/0.2" is a crawler beside Pinterestbot.
-_NOT_MISTAKEN = frozenset(["pinterest"])
-_EVERYONE = frozenset([b"all", b"any", b"anyone", b"everybody", b"everyone"])
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
@@ -408,7 +400,7 @@ def _about_field(line: _Line) -> Iterator[Finding]:
     name, correction = line.name, None
     span = _, end = 0, len(name)
     scheme = _FIELD_AND_SCHEME(name)
-    if scheme and field_of(scheme[1]) in _URL_FIELDS and line.value.startswith(b"//"):
+    if scheme and field_of(scheme[1]) in (b"sitemap", b"license") and line.value.startswith(b"//"):
         # "Sitemap https://example.com/": the first colon is that of the URL.
         span = _, end = scheme.span(1)
         message = "the colon is missing, and the one in the URL is read instead"
@@ -417,7 +409,7 @@ def _about_field(line: _Line) -> Iterator[Finding]:
         finding = line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
         yield finding._replace(severity=Severity.ERROR)
         return
-    if name in _PAGE_FIELDS:
+    if name in (b"noindex", b"nofollow"):  # they belong in pages and headers
         message = f"no crawler reads {quoted(name)} in a robots.txt: Google stopped in 2019"
         advice = f"send the header 'X-Robots-Tag: {_text(name)}' with the pages"
         yield line.finding(Code.OBSOLETE_FIELD, message, advice, span)
@@ -437,7 +429,7 @@ def _about_field(line: _Line) -> Iterator[Finding]:
     if line.colon < 0:
         message, added = "the colon is missing", (end, end, b":")
         yield line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
-    if name in _AI_TRAINING_FIELDS:
+    if name in (b"allowaitraining", b"disallowaitraining"):  # draft-canel-robots-ai-control-00
         message = f"{quoted(name)} is of an expired draft, and is read as {quoted(line.field)}"
         advice = "write 'Content-Usage: train-ai=n' to refuse AI training"
         yield line.finding(Code.AI_TRAINING_FIELD, message, advice, span)
@@ -485,7 +477,7 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
         advice = f"write {quoted(value[: len(token)])}"
     elif first != value.lower() or not _IDENTIFIER(first):
         code = Code.TOKEN_CUT
-    elif first in _EVERYONE:
+    elif first in (b"all", b"any", b"anyone", b"everybody", b"everyone"):
         code, advice = Code.TOKEN_FOR_EVERYONE, "write '*' for all crawlers"
         message = f"this group is for a crawler with the name {quoted(value)}"
     elif near := crawlers.nearest(_text(first)):
@@ -516,7 +508,7 @@ class _Crawlers:
     """The known crawlers, and the tokens that are taken for theirs."""
 
     def __init__(self, crawlers: Mapping[str, str]) -> None:
-        self._known = {*crawlers, *_NOT_MISTAKEN}
+        self._known = {*crawlers, "pinterest"}  # "Pinterest/0.2" is not Pinterestbot
         self._plain = {_without_hyphens(token): written for token, written in crawlers.items()}
         beginnings = {token.partition("-")[0]: written for token, written in crawlers.items()}
         names = {token.removesuffix("bot"): written for token, written in crawlers.items()}

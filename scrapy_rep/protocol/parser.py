@@ -117,8 +117,7 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
             for token in naming:
                 found.setdefault(token, []).extend((end, start))
             naming = {}
-        for token in tokens_of_match(match):
-            naming[token] = None
+        naming |= dict.fromkeys(tokens_of_match(match))
         end = match.end()
     for token in naming:
         found.setdefault(token, []).extend((end, len(text)))

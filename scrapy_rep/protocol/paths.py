@@ -74,8 +74,6 @@ _WEB = re.compile("(?:http|ws)s?:", re.IGNORECASE | re.ASCII).match
 _UNSEEN = dict.fromkeys(map(ord, "\t\r\n"))
 _C0_AND_SPACE = "".join(map(chr, range(33)))
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*").fullmatch
-# RFC 1035 §2.3.4: 253 characters, and the dot at the end.
-_MAX_HOST_LENGTH = 254
 _MAX_CACHED_LENGTH = 300
 """The most characters of a cached scheme and authority: the longest host, and a port. A site can
 send longer ones, with a user name or with zeros before the port."""
@@ -256,7 +254,7 @@ def _host(name: str) -> str | None:
 
     Raises ValueError if it cannot be encoded as A-labels.
     """
-    if len(name) > _MAX_HOST_LENGTH:
+    if len(name) > 254:  # RFC 1035 §2.3.4: 253 characters, and the dot at the end
         return None
     if "%" in name:
         # RFC 3986 §3.2.2: percent-encoded bytes of a name are UTF-8.

@@ -27,9 +27,6 @@ _State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | No
 UserAgent: TypeAlias = str | bytes | Sequence[str]
 """A product token, a whole User-Agent header, or a sequence of these in order of preference."""
 
-_MAX_USER_AGENTS = 64
-"""Values of user agents that are kept with their index. A crawl has one or a few."""
-
 
 class RobotsTxt:
     r"""A parsed robots.txt (RFC 9309).
@@ -388,7 +385,7 @@ class RobotsTxt:
             return Verdict(allowed, self._reason, detail=self._detail)
         verdict = matcher.verdict(path)
         if matcher.index is not None and not isinstance(user_agent, list):
-            if len(self._indexed) >= _MAX_USER_AGENTS:
+            if len(self._indexed) >= 64:  # a crawl has one or a few user agents
                 self._indexed.clear()
             self._indexed[user_agent] = matcher.index, matcher.verdicts
         return verdict

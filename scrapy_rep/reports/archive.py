@@ -62,9 +62,6 @@ DIGEST_FIELD = "X-Robots-Txt-Digest"
 """The digest of the decoded file, up to the size limit, as stores and reports have it. The
 WARC-Payload-Digest is that of the body with its content coding."""
 
-EXCHANGE_OVERHEAD = 4096
-"""The bytes that an exchange counts in addition to its bodies."""
-
 HIDDEN = b"***"
 """Replaces the value of a request header that may be a secret."""
 
@@ -109,7 +106,7 @@ class Archive:
         """Add a request and its response. This neither blocks nor raises."""
         if not exchange.url.startswith("http"):  # FTP has no messages
             return
-        octets = EXCHANGE_OVERHEAD + len(exchange.body) + len(exchange.file or b"")
+        octets = len(exchange.body) + len(exchange.file or b"") + 4096  # for all but the bodies
         self.file.append(octets, lambda: exchange_records(exchange))
         self._report()
 
