@@ -72,10 +72,9 @@ class Answer(Struct, kw_only=True):
 
     def judge(self, verdict: Verdict) -> None:
         """Take over the answer of a verdict."""
-        rule = verdict.rule
         self.allowed, self.reason, self.detail = verdict[0], verdict.reason.value, verdict.detail
         self.group = verdict.agent
-        self.rule = rule and Rule(line=rule.line, allow=rule.allow, pattern=rule.pattern)
+        self.rule = verdict.rule and Rule(**verdict.rule._asdict())
 
 
 class Check(Answer, kw_only=True, tag_field="type", tag="check"):

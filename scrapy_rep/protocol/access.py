@@ -34,8 +34,6 @@ BROKEN_BODY = "a body that is cut off or cannot be decoded"
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
 
-MAX_RETRY_AFTER_LENGTH = 100
-"""The characters of a Retry-After header that are read. A date has 29."""
 MAX_RETRY_AFTER = 86_400
 """Seconds. A longer Retry-After becomes one day, the longest time that a file is used without a
 new request (RFC 9309 §2.4)."""
@@ -180,7 +178,7 @@ def retry_after(value: str | None, now: float) -> float | None:
     Returns None for 0, for a date that has passed, and for a value that is neither a number of
     seconds nor a date.
     """
-    value = (value or "")[:MAX_RETRY_AFTER_LENGTH].strip()
+    value = (value or "")[:100].strip()  # a date has 29 characters
     seconds = delta_seconds(value)
     if seconds is None:
         date = http_date(value)

@@ -22,7 +22,6 @@ many empty members would grow with the square of the size."""
 
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
-_GZIP_MAGIC = 0x1F
 
 
 class BodyReader:
@@ -82,7 +81,7 @@ class BodyReader:
         while start < len(data) and not self.is_full:
             piece = data[start : start + PIECE_SIZE]
             if self._inflating.eof:
-                if piece[0] != _GZIP_MAGIC:
+                if piece[0] != 0x1F:  # with which each member begins
                     return  # bytes after the last member are ignored, as gzip does
                 self._inflating = _new_inflating()
             try:

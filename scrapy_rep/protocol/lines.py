@@ -82,8 +82,7 @@ def line_number(text: bytes, position: int) -> int:
 
 def line_numbers(text: bytes) -> Callable[[int], int]:
     """Return a function that answers as `line_number` does, for many positions in one text."""
-    line_feeds = [match.start() for match in re.finditer(b"\n", text)]
-    return partial(bisect_right, line_feeds)
+    return partial(bisect_right, [match.start() for match in re.finditer(b"\n", text)])
 
 
 _MARKUP = re.compile(rb"<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)

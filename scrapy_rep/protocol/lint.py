@@ -37,8 +37,6 @@ __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 _MAX_FIELD_LENGTH = 40
 """Characters of an unknown field that are shown, and compared with known fields. The longest known
 field has 14."""
-_MIN_MISSPELLED = 8
-"""Letters of a product token from which on one that differs in a letter is taken for it."""
 _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
@@ -539,7 +537,7 @@ def _without_hyphens(token: str) -> str:
 
 def _shorter(token: str) -> Iterator[str]:
     """Yield a token without one of its letters, if it is long enough to be known all the same."""
-    if len(token) >= _MIN_MISSPELLED:
+    if len(token) >= 8:
         yield from (token[:at] + token[at + 1 :] for at in range(len(token)))
 
 

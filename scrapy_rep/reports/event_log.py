@@ -62,12 +62,6 @@ logger = get_logger(__name__)
 BUFFER_SIZE = 1 << 16
 """Bytes of lines that are written at once. Fewer are written after some seconds."""
 
-KNOWN_FILES = 10_000
-"""The robots.txt files that are known to be in the log. Beyond them, it may have a file twice."""
-
-COMPRESSION = 1
-"""The level of gzip. Six makes the files smaller by an eighth, and takes twice the time."""
-
 _WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
 """The event of each kind of wait."""
 
@@ -114,7 +108,8 @@ class CrawlLog:
         if self._file.lost:  # the first line of the file may be lost, too
             self.run.damage = f"the disk did not take {self._file.lost:,} events"
             octets = self._encode(records.RunEvent(self.run)) + b"\n" + octets
-        self._file.append(len(octets), lambda: gzip.compress(octets, COMPRESSION), events)
+        # Level 6 would make the file smaller by an eighth, and take twice the time.
+        self._file.append(len(octets), lambda: gzip.compress(octets, 1), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
         """Add the end of the run."""
@@ -220,7 +215,7 @@ class CrawlLog:
 
     def _add_file(self, digest: str, body: bytes, text: bytes | None) -> None:
         if digest not in self._known_files:
-            if len(self._known_files) == KNOWN_FILES:
+            if len(self._known_files) == 10_000:  # beyond these, the log may have a file twice
                 self._known_files.clear()
             self._known_files.add(digest)
             kept = None
