@@ -223,3 +223,23 @@ def test_fetches_begin_while_earlier_ones_take_long() -> None:
     url, at = harness.call(first_page)
     assert url == f"{SLOW_SITES.sites[32].root}/page"
     assert 4 * RECENT <= at < 4 * RECENT + 0.1
+
+
+CALLERS = replace(
+    BACKOFF,
+    asks=tuple(
+        Ask(n / 100, 0, "/a", called=True, fate="page" if n else "slow down for long")
+        for n in range(10)
+    ),
+    settings={**SCENARIO.settings, "CONCURRENT_REQUESTS": 20, "CONCURRENT_REQUESTS_PER_DOMAIN": 2},
+)
+
+
+def pages_at_once() -> int:
+    """Return how many pages are requested before the host is held, and while it is."""
+    return sum(at < 100 for at, _ in crawled(CALLERS)[0].pages)
+
+
+def test_callers_do_not_pile_up_in_the_download_slot() -> None:
+    """When a request ends, Scrapy sends all that wait in the slot, before its answer is known."""
+    assert harness.call(pages_at_once) == 2

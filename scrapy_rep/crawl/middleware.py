@@ -121,16 +121,14 @@ class RobotsTxtMiddleware(FrontierOwner):
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
         origin = self.policies.get_fresh(key)
-        if (
-            entry is None
-            or is_exempt
-            or origin is None
-            or origin.has_pacing
-            or entry.host.is_paced
-            or self._has_conditions
-        ):
+        if is_exempt or origin is None or origin.has_pacing or self._has_conditions:
             return await self._process_when_ready(request, key)
-        self._check(origin, request)  # the usual case
+        if entry is None or entry.host.is_paced:
+            address = self.policies.address(request)
+            if self.frontier.pace_of(request, address).place is not Place.READY:
+                return await self._process_when_ready(request, key)
+            self.frontier.enter(request, address)
+        self._check(origin, request)
         if self.policies.states_usage:
             self.policies.note_use(request, origin)
         return None

@@ -414,6 +414,7 @@ class PolicyCache:
                     self.fetcher.cancel(unwanted=self.frontier.may_callers_wait)
                 self.frontier.close(self._settings.max_wait)
             self.frontier.collect_ended()
+            self.frontier.waiting.start_beside_kept()
             self.fetcher.poll()
         except Exception:  # it must not end the calls
             logger.exception(

@@ -138,6 +138,11 @@ class Engine:
         seconds: float = max(slot.lastseen + slot.delay - now, slot.delay / 10, MIN_LOOK)
         return seconds
 
+    def active_in(self, slot: str) -> int:
+        """Return how many requests a download slot has; 0 if it is not known."""
+        found = getattr(self._downloader, "slots", {}).get(slot)
+        return 0 if found is None else len(found.active)
+
     def waits_in_slot(self, request: Request) -> bool:
         """Whether a request waits in its download slot."""
         return 0 < self.seconds_unsent(request) < inf

@@ -264,16 +264,30 @@ class Waiting(Queues):
                 if each.place is Place.UNKNOWN:
                     self.frontier.fetch(each)
                 while each.place is Place.READY or each.place is Place.DROPS:
-                    request = each.pop()
-                    waiter = self.waiters.pop(request)
-                    may_start = self.frontier.may_wait(request)
-                    if may_start:
-                        self.frontier.start(each, request)
-                    else:
-                        self.frontier.update(each)
-                    fire(waiter, may_start)
+                    self._start_next(each)
         finally:
             self._moved.clear()
+
+    def _start_next(self, queue: WaitingQueue) -> None:
+        request = queue.pop()
+        waiter = self.waiters.pop(request)
+        may_start = self.frontier.may_wait(request)
+        if may_start:
+            self.frontier.start(queue, request)
+        else:
+            self.frontier.update(queue)
+        fire(waiter, may_start)
+
+    def start_beside_kept(self) -> None:
+        """Start a request for each slot whose requests in progress are kept by other middlewares.
+
+        They may wait for this very request, such as one that signs in before a page is requested.
+        """
+        for queue in tuple(self.queues.values()):
+            gate, slot = self.frontier.gate(queue), queue.slot
+            is_full = gate.blocker is slot and gate.seconds == inf and not queue.host.is_paced
+            if is_full and self.frontier.engine.active_in(slot.name.lstrip()) < slot.limit:
+                self._start_next(queue)
 
     def remove(self, queue: Queue) -> None:
         """Forget a queue without requests."""
