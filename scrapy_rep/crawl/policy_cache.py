@@ -465,7 +465,7 @@ class PolicyCache:
                 self._on_result(origin, page, result, found.body)
         finally:
             self._stopped.discard(origin.key)
-            self.frontier.update_host(self.frontier.known_host(origin.host))
+            self.frontier.update_origin(origin.host, origin.key)
             self.evict()
 
     def _wait_after(self, origin: Origin, page: Request) -> float:

@@ -112,7 +112,9 @@ class Ranked:
 class Queue(ABC):
     """The requests of one address. Where they are stored is up to a subclass."""
 
-    __slots__ = ("address", "host", "owner", "place", "rank", "since", "size", "slot")
+    __slots__ = (
+        "address", "group", "host", "keeper", "owner", "place", "rank", "since", "size", "slot"
+    )  # fmt: skip
 
     order = 2
     """Of the queues of a host that becomes free, those with the lowest number come first."""
@@ -124,6 +126,9 @@ class Queue(ABC):
         """The host whose pace the requests keep, and the host or slot whose concurrency applies."""
         self.place = Place.EMPTY
         self.rank: Rank = ()
+        self.keeper = self.host
+        self.group: dict[Queue, None] | None = None
+        """Where a host or slot, which is the keeper, has it; None if nothing there can move it."""
         self.since = 0.0
         """When the queue came to its place, on the monotonic clock."""
         self.size = 0
@@ -147,6 +152,8 @@ class Queues(ABC):
 
     by_priority = False
     """Whether a request of a higher priority comes first, whatever its host is."""
+    is_capped = True
+    """Whether no more queues of a host are ready than may start, and the others wait in turn."""
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
@@ -202,6 +209,8 @@ class Waiting(Queues):
     """The requests that wait in the downloader. They did not come from a queue of the scheduler, or
     what is known of their site has changed since. Each starts as soon as it may.
     """
+
+    is_capped = False
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
@@ -504,11 +513,16 @@ class Frontier:
         elif address.kind is not Kind.ROBOTS_TXT:
             self._pages_since_drop += 1
             self._pages_since_fetch += 1
+        if queue.place is Place.READY and queue.size and queue.owner.is_capped:
+            keeper = queue.keeper
+            if keeper.first_blocked is not None:  # the next turn is that of another queue
+                self._move(queue, Gate(Place.WAITING, blocker=keeper))
         is_from_queue, backoffs = queue.owner is not self.waiting, host.backoffs
         if self._readers:
             self._call_readers()
         entry = InProgress(host, slot, address.origin, is_from_queue, backoffs)
         self._begin(request, entry, queue.host)
+        self.update(queue)
 
     def _begin(self, request: Request, entry: InProgress, host: Host) -> None:
         self.in_progress[request] = entry
@@ -592,7 +606,7 @@ class Frontier:
         if len(self.hosts) > self._max_hosts:
             now = self.clock.monotonic()
             for name, host in tuple(self.hosts.items()):
-                if not (host.queues or host.active or host.seconds_left(now)):
+                if not (host.origins or host.active or host.seconds_left(now)):
                     del self.hosts[name]
             self._max_hosts = len(self.hosts) + MAX_IDLE_HOSTS
 
@@ -629,10 +643,25 @@ class Frontier:
     # Places.
 
     def update_host(self, host: Host) -> None:
-        """Find the places of the queues of a host again."""
-        for queue in sorted(host.queues, key=lambda queue: queue.order):
+        """Find the places again of the queues that the pace or the end of a request may move."""
+        for queue in tuple(host.ready):
             self.update(queue)
+        self._admit(host)
         self._release_unwanted(host)
+
+    def _admit(self, host: Host) -> None:
+        """Let the queues that wait for a host or slot move, in turn, until one has to stay."""
+        while (queue := host.first_blocked) is not None:
+            self.update(queue)
+            if queue is host.first_blocked:
+                return
+
+    def update_origin(self, name: str, key: str) -> None:
+        """Find the places of the queues of an origin again: its policy has changed."""
+        host = self.known_host(name)
+        for queue in sorted(host.origins.get(key, ()), key=lambda queue: queue.order):
+            self.update(queue)
+        self.update_host(host)
 
     def _release_unwanted(self, host: Host) -> None:
         """Release the reservation of a host that nothing waits for."""
@@ -643,18 +672,32 @@ class Frontier:
         """Find the place of a queue."""
         if not self._is_served(queue):
             return
-        gate = self.gate(queue)
-        place, old, host, slot = gate.place, queue.place, queue.host, queue.slot
+        gate, host = self.gate(queue), queue.host
         if gate.is_unreserved and self.reservations is not None:
             self.reservations.request(host)
-        if place is Place.WAITING and gate.seconds < inf:
+        if gate.place is Place.READY and queue.owner.is_capped:
+            keeper = host if host.is_paced else queue.slot
+            room = 1 if host.is_paced else keeper.limit - keeper.active
+            if len(keeper.ready) - (queue in keeper.ready) >= room:  # it is the turn of others
+                gate = Gate(Place.WAITING, blocker=keeper)
+        if gate.place is Place.WAITING and gate.seconds < inf:
             self._set_alarm(gate.blocker or host, gate.seconds)
+        keeper, was_ready = queue.keeper, queue.group is queue.keeper.ready
+        self._move(queue, gate)
+        if was_ready and queue.group is not keeper.ready:
+            self._admit(keeper)
+
+    def _move(self, queue: Queue, gate: Gate) -> None:
+        """Bring a queue to its place."""
+        place, old, host, slot = gate.place, queue.place, queue.host, queue.slot
+        self._keep(queue, gate)
         ranked = queue.owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
         if place is old and rank == queue.rank:
             return
         if old is Place.EMPTY:
-            host.queues[queue] = slot.queues[queue] = None
+            for each in {host, slot}:
+                each.add(queue)
         elif (old_ranked := queue.owner.ranked.get(old)) is not None:
             old_ranked.remove(queue)
         if place is not old:
@@ -666,14 +709,32 @@ class Frontier:
                 self.engine.wake()
         elif place is Place.EMPTY:
             queue.owner.remove(queue)
-            del host.queues[queue]
-            slot.queues.pop(queue, None)
-            for each in (host, slot):
-                if not each.queues:
+            for each in {host, slot}:
+                each.remove(queue)
+                if not each.origins:
                     self._cancel_alarm(each)
             self._release_unwanted(host)
         elif queue.owner is self.waiting:
             self.waiting.serve(queue)
+
+    @staticmethod
+    def _keep(queue: Queue, gate: Gate) -> None:
+        """Put a queue where its host or slot finds it again when something has happened there."""
+        keeper, group = queue.host, None
+        if gate.place is Place.READY and queue.owner.ranked:
+            keeper = queue.host if queue.host.is_paced else queue.slot
+            group = keeper.ready
+        elif gate.place is Place.WAITING and gate.blocker is not None:
+            keeper = gate.blocker
+            group = keeper.blocked[queue.order]
+        elif gate.place is Place.WAITING:
+            group = keeper.timed
+        if group is not queue.group:
+            if queue.group is not None:
+                del queue.group[queue]
+            if group is not None:
+                group[queue] = None
+            queue.keeper, queue.group = keeper, group
 
     def _count_wait(self, queue: Queue, place: Place) -> None:
         """Count the wait of a queue that comes to another place."""
@@ -760,7 +821,7 @@ class Frontier:
         """Whether something waits for a host, for which it is worth while to reserve it."""
         return any(
             self.policies.gate(queue.address).place is Place.READY
-            for queue in host.queues
+            for queue in chain(host.ready, *host.blocked)
             if self._is_served(queue)
         )
 
@@ -830,8 +891,7 @@ class Frontier:
 
     def places(self, name: str, origin: str) -> set[Place]:
         """Return where the requests of an origin wait, but for those for its robots.txt."""
-        queues = filter(self._is_served, self.known_host(name).queues)
-        own = [each for each in queues if each.address.origin == origin]
+        own = filter(self._is_served, self.known_host(name).origins.get(origin, ()))
         return {each.place for each in own if each.address.kind is not Kind.ROBOTS_TXT}
 
     def _is_served(self, queue: Queue) -> bool:
@@ -852,6 +912,8 @@ class Frontier:
 
     def _ring(self, host: Host) -> None:
         host.alarm_at = inf
+        for queue in tuple(host.timed):
+            self.update(queue)
         self.update_host(host)
 
     # Requests in the downloader.

@@ -6,7 +6,9 @@ clock.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -30,8 +32,15 @@ class Host:
     """How many requests may be in progress at once."""
     active: int = 0
     """How many requests are in progress."""
-    queues: dict[Queue, None] = field(default_factory=dict)
-    """Its queues with requests."""
+    origins: dict[str | None, dict[Queue, None]] = field(default_factory=dict)
+    """Its queues with requests, by their origin."""
+    ready: dict[Queue, None] = field(default_factory=dict)
+    """The queues that are ready: in most crawls, no more of them than may start now."""
+    blocked: tuple[dict[Queue, None], ...] = field(default_factory=lambda: ({}, {}, {}))
+    """The queues that wait for this host or slot alone, by their order. They take turns, so only
+    the first one may move."""
+    timed: dict[Queue, None] = field(default_factory=dict)
+    """The queues that wait for a time which their policy sets."""
     delays: dict[str, float] = field(default_factory=dict)
     """The delays of its origins, in seconds between two requests."""
     delay: float = 0
@@ -51,6 +60,27 @@ class Host:
     alarm: CallLaterResult | None = None
     """What looks at its queues again, at ``alarm_at``."""
     alarm_at: float = inf
+
+    @property
+    def queues(self) -> Iterator[Queue]:
+        """Its queues with requests."""
+        return chain.from_iterable(self.origins.values())
+
+    @property
+    def first_blocked(self) -> Queue | None:
+        """The queue whose turn it is when this host or slot is free."""
+        return next(chain.from_iterable(self.blocked), None)
+
+    def add(self, queue: Queue) -> None:
+        """Add a queue, which has requests now."""
+        self.origins.setdefault(queue.address.origin, {})[queue] = None
+
+    def remove(self, queue: Queue) -> None:
+        """Remove a queue without requests."""
+        own = self.origins[queue.address.origin]
+        del own[queue]
+        if not own:
+            del self.origins[queue.address.origin]
 
     def set_delay(self, key: str, seconds: float) -> None:
         """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""

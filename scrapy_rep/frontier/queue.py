@@ -254,6 +254,7 @@ class PriorityFirstQueue(OriginPriorityQueue):
     """Gives requests of a higher priority first, whatever their host: as ScrapyPriorityQueue."""
 
     by_priority = True
+    is_capped = False
 
 
 def _update_priority(requests: ScrapyPriorityQueue) -> int | None:

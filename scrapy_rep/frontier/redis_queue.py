@@ -108,6 +108,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
     not obey robots.txt, the PriorityQueue of scrapy-redis is used, with a key of its own.
     """
 
+    is_capped = False
+
     def __new__(cls, server: Any, spider: Spider, key: str, serializer: Any = None) -> Any:
         if find_frontier(spider.crawler) is None:
             return PriorityQueue(server, spider, key, serializer)
@@ -231,7 +233,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         """Remove the queues of a host that this worker no longer has."""
         for queue in self.leased.pop(host, {}).values():
             queue.size = 0
-        self.frontier.update_host(self.frontier.known_host(host))
+            self.frontier.update(queue)
 
     def call(self, function: str, *arguments: object, queue: str = "") -> Any:
         """Call a function of the script. It uses the queue with this name, if it uses one."""

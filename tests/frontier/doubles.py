@@ -235,7 +235,7 @@ class FakeCrawl:
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""
         self.policies.gates[origin] = Gate(place, seconds)
-        self.frontier.update_host(self.frontier.known_host(host_of(origin)))
+        self.frontier.update_origin(host_of(origin), origin)
 
     def set_ready(self, *origins: str) -> None:
         for origin in origins:
