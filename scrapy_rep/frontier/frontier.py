@@ -644,7 +644,10 @@ class Frontier:
 
     def update_host(self, host: Host) -> None:
         """Find the places again of the queues that the pace or the end of a request may move."""
-        for queue in tuple(host.ready):
+        queues = tuple(host.ready)
+        if host.was_paced is not host.is_paced:  # what applies is the host or the slot of each
+            host.was_paced, queues = host.is_paced, tuple(host.queues)
+        for queue in sorted(queues, key=lambda queue: queue.order):
             self.update(queue)
         self._admit(host)
         self._release_unwanted(host)

@@ -53,6 +53,8 @@ class Host:
     """Until when no request starts because of such an answer."""
     is_paced: bool = False
     """Whether one request starts after the other: there is a delay, or a back-off."""
+    was_paced: bool = False
+    """The same when all its queues were looked at last."""
     has_delay: bool = False
     """Whether Scrapy's download slot of this name has a delay of its own."""
     unsent: Request | None = None
