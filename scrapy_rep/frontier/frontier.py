@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 Rank = tuple[int, ...]
+InTurn = OrderedDict["Queue", None]
 
 LOOK_AHEAD = 4
 """If fewer queues than CONCURRENT_REQUESTS are ready, fetches begin until this multiple of it is
@@ -76,37 +77,45 @@ class InProgress(NamedTuple):
 
 
 class Ranked:
-    """Queues by rank. The lowest rank comes first, and queues of one rank take turns."""
+    """Queues by rank. The lowest rank comes first, and queues of one rank take turns.
+
+    So do those of paced hosts and all others: a host that is due does not wait for many live ones.
+    """
 
     def __init__(self) -> None:
-        self._ranks: dict[Rank, OrderedDict[Queue, None]] = {}
+        self._ranks: dict[Rank, tuple[InTurn, InTurn]] = {}
+        """For each rank, the queues of other hosts and those of paced ones."""
         self._heap: list[Rank] = []
+        self._is_turn_of_paced = False
         self.size = 0
         """How many queues there are."""
 
     def add(self, queue: Queue) -> None:
         """Add a queue behind the others of its rank."""
-        rank = queue.rank
-        queues = self._ranks.get(rank)
+        *rank, is_paced = queue.rank
+        key = tuple(rank)
+        queues = self._ranks.get(key)
         if queues is None:
-            queues = self._ranks[rank] = OrderedDict()
-            heappush(self._heap, rank)
-        queues[queue] = None
+            queues = self._ranks[key] = OrderedDict(), OrderedDict()
+            heappush(self._heap, key)
+        queues[is_paced][queue] = None
         self.size += 1
 
     def remove(self, queue: Queue) -> None:
         """Remove a queue."""
-        del self._ranks[queue.rank][queue]
+        *rank, is_paced = queue.rank
+        del self._ranks[tuple(rank)][is_paced][queue]
+        self._is_turn_of_paced = not is_paced
         self.size -= 1
 
     def first(self) -> Queue:
         """Return the queue whose turn it is. There must be one."""
-        while not (queues := self._ranks[self._heap[0]]):
+        while not any(queues := self._ranks[self._heap[0]]):
             del self._ranks[heappop(self._heap)]
-        return next(iter(queues))
+        return next(iter(queues[self._is_turn_of_paced] or queues[not self._is_turn_of_paced]))
 
     def __iter__(self) -> Iterator[Queue]:
-        return chain.from_iterable(self._ranks.values())
+        return chain.from_iterable(chain.from_iterable(self._ranks.values()))
 
 
 class Queue(ABC):
@@ -695,7 +704,7 @@ class Frontier:
         place, old, host, slot = gate.place, queue.place, queue.host, queue.slot
         self._keep(queue, gate)
         ranked = queue.owner.ranked.get(place)
-        rank = self._rank(queue, place) if ranked is not None and place is not Place.DROPS else ()
+        rank = self._rank(queue, place) if ranked is not None else ()
         if place is old and rank == queue.rank:
             return
         if old is Place.EMPTY:
@@ -814,11 +823,15 @@ class Frontier:
         return host, host if address.slot is None else self.host(" " + address.slot)
 
     def _rank(self, queue: Queue, place: Place) -> Rank:
+        """Return the rank of a queue in a place. Its last part says whether its host is paced."""
+        rank: Rank = ()
         if place is Place.READY:
-            last = queue.slot.active
+            rank = queue.slot.active, queue.host.is_paced
+        elif place is Place.UNKNOWN:  # expired ones first
+            rank = queue.address.origin not in self.policies.files, False
         else:
-            last = queue.address.origin not in self.policies.files  # expired ones first
-        return (queue.priority, last) if queue.owner.by_priority else (last,)
+            return (False,)
+        return (queue.priority, *rank) if queue.owner.by_priority else rank
 
     def is_wanted(self, host: Host) -> bool:
         """Whether something waits for a host, for which it is worth while to reserve it."""

@@ -6,6 +6,7 @@ clock.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -36,7 +37,9 @@ class Host:
     """Its queues with requests, by their origin."""
     ready: dict[Queue, None] = field(default_factory=dict)
     """The queues that are ready: in most crawls, no more of them than may start now."""
-    blocked: tuple[dict[Queue, None], ...] = field(default_factory=lambda: ({}, {}, {}))
+    blocked: tuple[OrderedDict[Queue, None], ...] = field(
+        default_factory=lambda: (OrderedDict(), OrderedDict(), OrderedDict())
+    )
     """The queues that wait for this host or slot alone, by their order. They take turns, so only
     the first one may move."""
     timed: dict[Queue, None] = field(default_factory=dict)

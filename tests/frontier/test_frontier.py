@@ -9,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN
-from scrapy_rep.frontier.gate import Place
+from scrapy_rep.frontier.gate import Gate, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 
 from .doubles import FakeCrawl, begin, settle
@@ -85,6 +85,27 @@ def test_a_host_has_no_more_requests_in_progress_than_the_setting_says() -> None
     assert crawl.pop_url() == f"{A}/2"
     crawl.end(second, sent=False)
     assert crawl.pop_url() == f"{A}/3"
+
+
+def test_a_policy_that_has_expired_gives_its_turn_to_the_next_queue_of_the_host() -> None:
+    crawl = crawl_of(A, "https://a.example", CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    crawl.policies.gates[A] = Gate(Place.FETCHING)  # time alone has changed it
+    assert crawl.take().url == "https://a.example/0"
+
+
+def test_paced_hosts_that_are_due_and_all_others_take_turns() -> None:
+    paced = [f"http://paced{number}.example" for number in range(30)]
+    live = [f"http://live{number}.example" for number in range(30)]
+    crawl = crawl_of(*paced, *live, number=9)
+    for origin in paced:
+        crawl.frontier.set_delay(origin.removeprefix("http://"), origin, 0.01)
+    given = []
+    for _ in range(400):
+        request = crawl.take()
+        given.append("paced" in request.url)
+        crawl.end(request)
+        crawl.clock.advance(0.01)
+    assert given[1::2] == [not each for each in given[::2]]
 
 
 def test_priorities_count_across_hosts_if_the_project_asks_for_that() -> None:

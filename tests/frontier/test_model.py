@@ -184,12 +184,12 @@ class Model(RuleBasedStateMachine):
         for request in tuple(self.frontier.in_progress):
             self.crawl.end(request)
         for _ in range(3 * len(self.pushed) + 3):
-            request = self.crawl.pop()
-            if request is None:
+            given = self.crawl.pop()
+            if given is None:
                 self.crawl.clock.advance(400)
             else:
-                self.note(request)
-                self.crawl.end(request)
+                self.note(given)
+                self.crawl.end(given)
         assert self.pushed <= self.given
         assert self.crawl.left_over() == {}
 
