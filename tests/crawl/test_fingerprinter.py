@@ -80,7 +80,7 @@ async def test_what_a_fingerprint_is_made_of(web: Web) -> None:
         assert taken[request.url] == fingerprint(request)
 
 
-@pytest.mark.parametrize("crawler", [None, get_crawler()])
-def test_before_a_crawl_it_is_scrapys(crawler: Any) -> None:
+def test_before_a_crawl_it_is_scrapys() -> None:
     request = Request("https://example.com/shop?ref=a")
-    assert CleanParamRequestFingerprinter(crawler).fingerprint(request) == fingerprint(request)
+    for crawler in (None, get_crawler()):
+        assert CleanParamRequestFingerprinter(crawler).fingerprint(request) == fingerprint(request)
