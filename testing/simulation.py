@@ -29,7 +29,7 @@ import selectors
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from itertools import dropwhile, product
+from itertools import cycle, dropwhile, product
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import urljoin
@@ -790,10 +790,14 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 def error_scenarios() -> Iterator[Scenario]:
-    """Yield crawls in which one function always raises: each function, with each error."""
+    """Yield crawls in which one function always raises: each function, with each error.
+
+    Every other one waits for a robots.txt that is unreachable.
+    """
     sites = (Site(0, 8000, (Answer("private", 503, latency=1.0), Answer("private")), 0.0),)
     asks = (Ask(0.0, 0, "/a"), Ask(0.0, 0, "/b", called=True), Ask(200.0, 0, "/a"))
-    for place, error, unreachable in product(PLACES, ERRORS, ("disallow", "wait")):
+    policies = cycle(("disallow", "wait"))
+    for (place, error), unreachable in zip(product(PLACES, ERRORS), policies):
         values = {
             "REP_TTL_RANGE": (2, 86400),
             "REP_MAX_WAIT": 20,

@@ -20,8 +20,9 @@ from testing import harness, simulation
 from testing.faults import ErrorFault
 from testing.simulation import Answer, Ask, Handler, Scenario, Site, crawled, run
 
-EXAMPLES = 500
-"""They take about 30 seconds of CPU time, in four processes."""
+EXAMPLES = 200
+"""They take about 12 seconds of CPU time, in four processes. `python -m checks simulation` runs
+more."""
 
 pytestmark = pytest.mark.skipif(
     scrapy.version_info < (2, 15),

@@ -387,7 +387,7 @@ mistakes = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(mistakes, st.booleans())
 @example("\ufeffDissallow /a".encode("utf-16-le"), False)
 def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None:
@@ -401,7 +401,7 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
     assert (fixed == body) is not bool(before)
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
 @example(b"User-agent: *\nAllow: b\nDisallow: /", "/b", "")
 @example(b"User-agent: *\nAllow: /[\nDisallow: %5b\nDisallow: /*[", "/[", "")

@@ -115,7 +115,7 @@ def test_the_text_of_a_file_is_read_as_the_file_is(mark: bytes, body: bytes, str
     assert RobotsTxt(robots.text, strict=strict) == robots
 
 
-@settings(max_examples=600)
+@settings(max_examples=250)
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
 @example(b"User-agent: *\nDisallow: /%%36%31", "/%%361", "", False)
@@ -146,7 +146,6 @@ def test_the_index_finds_what_a_walk_over_the_patterns_finds(values: list[str], 
     assert index.first(long) == next(matching(forms, long), len(forms))
 
 
-@settings(max_examples=200)
 @given(
     st.lists(st.tuples(patterns, st.booleans()), max_size=60),
     paths,
@@ -234,7 +233,7 @@ def test_the_first_matching_rule_decides(body: bytes, url: str, token: str, stri
     assert {rule.line for rule in found} == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(bodies, strings, strings)
 def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     robots = RobotsTxt.parse(body, url="https://example.com/robots.txt")
@@ -254,7 +253,7 @@ def test_nothing_raises(body: bytes, url: str, agent: str) -> None:
     assert all(token.isascii() and token == token.lower() for token in product_tokens(agent))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(rates, windows, numbers)
 def test_numbers_units_and_times_are_ascii(rate: str, window: str, delay: str) -> None:
     for value, parse in (
