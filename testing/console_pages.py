@@ -133,20 +133,27 @@ def _output(command: str, folder: Path) -> str:
         "COLUMNS": str(WIDTH),
         "PYTHONIOENCODING": "utf-8",
     }
-    if command.startswith("scrapy-rep ") and not _SHELL.search(command):
-        arguments = shlex.split(command)[1:]
-        written = console_forks.run(arguments, folder, environment, errors=console_forks.OUT).out
-    else:
-        written = subprocess.run(
-            _PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command),
+
+    def in_shell(line: str, stdin: bytes = b"") -> bytes:
+        done = subprocess.run(
+            line,
             shell=True,
             cwd=folder,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            input=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-        ).stdout
+        )
+        return done.stdout
+
+    tool, *rest = re.split(r" (?=[|>] )", command, maxsplit=1)
+    if tool.startswith("scrapy-rep ") and not _SHELL.search(tool):
+        errors = console_forks.ERRORS if rest else console_forks.OUT
+        ended = console_forks.run(shlex.split(tool)[1:], folder, environment, errors=errors)
+        written = ended.errors + (in_shell(f"cat {rest[0]}", ended.out) if rest else ended.out)
+    else:
+        written = in_shell(_PROGRAM.sub(lambda match: _PROGRAMS[match[1]], command))
     output = written.decode()
     for pattern, replacement in _TIMES:
         output = pattern.sub(replacement, output)

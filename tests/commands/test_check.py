@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from scrapy.settings import Settings
 
+from scrapy_rep.commands import check as check_module
+
 from .conftest import ROBOTS, Done, Run, write
 
 
@@ -114,6 +116,7 @@ def test_what_a_site_sends_is_escaped_and_cut(run: Run) -> None:
     assert len(check(run, evil, "--json").record["rule"]["pattern"]) <= 1000
 
 
+@pytest.mark.no_cover
 def test_500_kib_of_rules(run: Run) -> None:
     rules = "".join(f"Disallow: /a{'*' * (number % 3)}{number}\n" for number in range(40_000))
     body = f"User-agent: *\nDisallow: /a\n{rules}"
@@ -165,15 +168,16 @@ def test_a_file_without_urls(run: Run) -> None:
         assert (done.code, done.out, done.err) == (0, "", "note: there are no URLs to check\n")
 
 
-def test_a_long_file_is_lines(run: Run) -> None:
-    urls = [f"/private/{number}" for number in range(9_000)]
+def test_a_long_file_is_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_module, "MAX_BATCH", 256)
+    urls = [f"/private/{number}" for number in range(600)]
     write(urls_txt="\n".join([*urls, "https://[bad/"]))
     done = check(run, "--from", "urls.txt", "-a", "otherbot")
     lines = done.out.splitlines()
     assert lines[0] == "disallowed /private/0  mybot: line 2, Disallow: /private, for *"
-    assert len(lines) == 18_002
-    assert done.err == "note: 18,002 answers: 0 allowed, 18,002 disallowed, 0 unknown\n"
-    assert len(check(run, "--from", "urls.txt", "--json").records) == 9_001
+    assert len(lines) == 1_202
+    assert done.err == "note: 1,202 answers: 0 allowed, 1,202 disallowed, 0 unknown\n"
+    assert len(check(run, "--from", "urls.txt", "--json").records) == 601
 
 
 def test_standard_input(run: Run) -> None:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 import scrapy
 
 from scrapy_rep.fetch.downloader import Exchange
-from testing import harness
+from testing import harness, simulation
 from testing.archives import response, write_archive
-from testing.simulation import RULES
+from testing.simulation import RULES, Answer, Ask, Network
 from testing.web import Page, Site, Web, gaps
 from tests.crawl.conftest import Visitor, make_crawler, run_crawler
 from tests.reports.test_archive import http, record
+from tests.test_simulation import SCENARIO
 
-from . import simulated_crawl
 from .conftest import Cli, Done, Run, write
-from .simulated_crawl import DELAYS, PATHS
 
 AT_ONCE = {"REP_RETRY_TIMES": 0, "RETRY_ENABLED": False}
 
@@ -66,13 +67,41 @@ async def test_a_crawl_requests_and_drops_what_the_plan_says(web: Web, cli: Cli)
         assert plan["seconds"] == pytest.approx(len(waits) * plan["delay"])
 
 
+DELAYS = (3.0, 20.0)
+PATHS = [f"/{'private/' * (number % 3 == 0)}a" for number in range(40)]
+"""Each host has these pages. The first is disallowed, as each third one is."""
+
+
+def simulated_seconds() -> list[float]:
+    """Crawl on a virtual clock. Returns the seconds between the first and last page of a host."""
+    networks = []
+
+    def network(*arguments: Any) -> Network:
+        networks.append(Network(*arguments))
+        return networks[0]
+
+    sites = tuple(
+        simulation.Site(number, 8000, (Answer("private", delay=delay),), page_latency=0.1)
+        for number, delay in enumerate(DELAYS)
+    )
+    asks = tuple(Ask(0, number, path) for path in PATHS for number in range(len(DELAYS)))
+    with patch.object(simulation, "Network", network):
+        problems = simulation.run(replace(SCENARIO, sites=sites, asks=asks))
+    assert not problems, problems
+    found = []
+    for site in sites:
+        times = [at for at, request in networks[0].pages if request.url.startswith(site.root)]
+        found.append(times[-1] - times[0])
+    return found
+
+
 @pytest.mark.skipif(scrapy.version_info < (2, 15), reason="the simulation needs Scrapy 2.15")
 async def test_the_plan_is_within_5_percent_of_a_crawl(web: Web, cli: Cli) -> None:
     """The crawl is one on a virtual clock, so that no machine is too slow."""
     urls = [url for site in paced(web, *DELAYS) for url in site.urls(*PATHS)]
     plans = await planned(cli, urls, "--json")
     seconds = {plan["delay"]: plan["seconds"] for plan in plans.values()}
-    crawled = dict(zip(DELAYS, harness.call(simulated_crawl.seconds)))
+    crawled = dict(zip(DELAYS, harness.call(simulated_seconds)))
     assert seconds == pytest.approx(crawled, rel=0.05)
     assert sum(seconds.values()) > 500
 

@@ -118,12 +118,12 @@ def test_a_file_with_thousands_of_groups(run: Run) -> None:
     """Each group is read once, not once for each token."""
     groups = "".join(
         f"User-agent: {''.join(letters)}\nCrawl-delay: {number}\n"
-        for number, letters in zip(range(4_000), product(ascii_lowercase, repeat=3))
+        for number, letters in zip(range(400), product(ascii_lowercase, repeat=3))
     )
     write(robots_txt=f"{groups}Disallow: /\n")
     record = run("show", "robots.txt", "--json").record
-    assert len(record["groups"]) == 4_000
-    assert "and 3,800 more groups\n" in run("show", "robots.txt").out
+    assert len(record["groups"]) == 400
+    assert "and 200 more groups\n" in run("show", "robots.txt").out
 
 
 def test_the_group_of_a_policy_token_says_what_its_rules_mean(run: Run) -> None:

@@ -232,6 +232,7 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
+@pytest.mark.no_cover
 def test_rows_of_many_machines(run: Run, name: str) -> None:
     write(x_tar=tar_of({"x/y": b"User-agent: x"}))
     assert run("survey", "x.tar", "--rows", f"first {name}", "--json").code == 0
@@ -302,6 +303,7 @@ def test_lists_say_what_is_left_out(run: Run) -> None:
     assert record.left_out == {"preferences": 5}
 
 
+@pytest.mark.no_cover
 def test_text_fits_80_columns(run: Run) -> None:
     Path("x.tar.gz").write_bytes(gzip.compress(tar_of(generated.files(100))))
     done = run("survey", "x.tar.gz")
@@ -340,6 +342,7 @@ def test_a_header_of_any_size_is_no_name(run: Run) -> None:
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz"])
+@pytest.mark.no_cover
 def test_no_bomb_is_read_to_its_end(run: Run, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     monkeypatch.setattr(survey_module, "INFLATED_FREE", 1 << 20)
     files = {"a": b"User-agent: *", "b": bytes(30 << 20), "c": b"User-agent: *"}

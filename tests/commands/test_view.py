@@ -313,6 +313,7 @@ def test_odd_pages(response: Response, field: str, value: object) -> None:
     assert found == value
 
 
+@pytest.mark.no_cover
 def test_links_within_each_other_and_links_that_are_repeated() -> None:
     nested = "".join(f"<a href=/{number}><div>" for number in range(500))
     page = content_of(HtmlResponse(URL, body=(nested + "<b></b>" * 200_000 + "x").encode()))

@@ -25,10 +25,9 @@ from scrapy_rep.reports.archive import ArchivedRobotsTxt, read
 from testing.archives import Record, fields_of, records_of
 from testing.faults import RULES, raw
 from testing.web import Page, Web, redirect, text
-from tests.test_workers import output_of
+from tests.stores.worker import workers
 
 from .conftest import Clock, Crawl, Outcome, Visitor, make_crawler, run_crawler
-from .recorded_crawl import recorded_crawl
 
 ADDRESS = "127.0.0.1"
 
@@ -252,15 +251,10 @@ async def test_without_warcio_a_crawl_with_an_archive_does_not_start(
     assert f"{error.value}. The crawl does not start." in caplog.messages
 
 
-def test_a_crawl_without_an_archive_imports_neither_reports_nor_warcio(web: Web) -> None:
-    with recorded_crawl([web.site(RULES)]) as (process,):
-        assert output_of(process).strip() == "scrapy_rep.crawl.middleware"
-
-
 def test_a_killed_crawl_leaves_whole_records(web: Web, path: Path) -> None:
     body = RULES + random.Random(1).randbytes(300_000)
-    sites = [web.site(body) for _ in range(30)]
-    with recorded_crawl(sites, REP_ARCHIVE=str(path)) as (process,):
+    urls = [web.site(body).url("/") for _ in range(30)]
+    with workers(["", f"REP_ARCHIVE={path}", *urls]) as (process,):
         while process.poll() is None and (not path.exists() or path.stat().st_size < 1_000_000):
             time.sleep(0.001)
     problems: list[str] = []

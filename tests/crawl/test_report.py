@@ -29,9 +29,9 @@ from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
+from tests.stores.worker import workers
 
 from .conftest import EXEMPT, FOLLOWING, Crawl, InTurn, Visitor, numbers
-from .recorded_crawl import recorded_crawl
 
 ROBOTS = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\n"
 
@@ -326,7 +326,9 @@ def test_a_killed_process_leaves_what_it_had(web: Web, tmp_path: Path) -> None:
     def logs() -> list[Path]:
         return [path for path in tmp_path.glob("*.events.gz") if path.stat().st_size]
 
-    with recorded_crawl([site], 5000, **reporting(tmp_path, CONCURRENT_REQUESTS=1)) as (process,):
+    settings = reporting(tmp_path, CONCURRENT_REQUESTS=1, WRITE_INTERVAL=0.1)
+    arguments = [f"{name}={value}" for name, value in settings.items()]
+    with workers(["", *arguments, *site.urls(*numbers(1000))]) as (process,):
         wait_until(lambda: logs() and read_reports(logs()).totals.sent >= 5, "the event log")
         assert process.poll() is None, "the crawl is over"
     report = read_reports(logs())
@@ -355,7 +357,7 @@ async def test_a_report_that_cannot_be_made_does_not_keep_the_crawl_open(
 
 
 async def test_long_settings_are_cut(web: Web, reported: Reported) -> None:
-    hosts = [f"{number}.{'x' * 50}.example" for number in range(20_000)]
+    hosts = [f"{number}.{'x' * 50}.example" for number in range(100)]
     long = {"REP_5XX_AS_404_HOSTS": hosts, "USER_AGENT": "testbot/1.0 (" + "x" * 5_000 + ")"}
     (run,) = (await reported(web.site(ROBOTS).urls("/a"), long)).runs
     assert len(run.settings["REP_5XX_AS_404_HOSTS"]) == 300

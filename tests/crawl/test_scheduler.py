@@ -24,7 +24,9 @@ from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.records import Report
 from testing.counters import left_over
 from testing.faults import answer_when, silence
+from testing.redis_server import wait_until
 from testing.web import Page, Web, gaps, text
+from tests.stores.worker import TIMEOUT, workers
 
 from .conftest import (
     ALL,
@@ -33,6 +35,7 @@ from .conftest import (
     Crawl,
     ScrapysHandler,
     Visitor,
+    in_turn,
     needs_connections,
     numbers,
 )
@@ -104,6 +107,30 @@ async def test_a_stopped_crawl_loses_nothing(web: Web, crawl: Crawl, tmp_path: P
         assert len(queued) < 30 * 2000
     await crawl([], settings)
     assert paced.page_paths == late.page_paths == sorted(numbers(15))
+
+
+async def test_a_crawl_that_was_stopped_and_then_killed_loses_nothing(
+    web: Web, crawl: Crawl, tmp_path: Path
+) -> None:
+    """Scrapy writes the state of a queue when a crawl stops. The second crawl is killed while it
+    waits for its fourth page, which gets no answer.
+    """
+    sites = [web.site(PRIVATE, host=f"127.0.5.{number}") for number in (1, 2)]
+
+    def received() -> int:
+        return sum(len(site.page_paths) for site in sites)
+
+    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+    asked = [url for site in sites for url in site.urls(*numbers(12))]
+    await crawl(asked, {**settings, "CLOSESPIDER_PAGECOUNT": 5})
+    before, pages = received(), in_turn(*[Page()] * 3, silence)
+    for site in sites:
+        site.pages["*"] = pages
+    with workers(["", *(f"{name}={value}" for name, value in settings.items())]):
+        wait_until(lambda: received() == before + 4, "the page", TIMEOUT)
+    await crawl([], settings)
+    assert {site.url(path) for site in sites for path in site.page_paths} == set(asked)
+    assert received() == len(asked) + 4, "what it was given before is requested again"
 
 
 # Middlewares, and callers of the engine
@@ -261,15 +288,15 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
     needs_connections()
     live = [web.site(ALL, host=f"127.0.0.{number}") for number in range(61, 64)]
     late = answer_when(lambda: sum(len(site.page_paths) for site in live) == 15, Page(status=503))
-    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 51)]
+    silent = [web.site(late, host=f"127.0.0.{number}") for number in range(11, 31)]
     urls = [url for site in silent for url in site.urls(*numbers(3))]
     urls += [url for site in live for url in site.urls(*numbers(5))]
     settings = {**FIFO, "SCHEDULER_PRIORITY_QUEUE": queue, "CONCURRENT_REQUESTS": 4}
     outcome = await crawl(urls, {**settings, "REP_TIMEOUT": 60})
     assert [site.page_paths for site in live] == [sorted(numbers(5))] * 3
     assert {outcome.failure_of(site) for site in silent} == {"status 503"}, "no timeout"
-    assert len(outcome.failures) == 120
-    assert [site.paths for site in silent] == [["/robots.txt"]] * 40
+    assert len(outcome.failures) == 60
+    assert [site.paths for site in silent] == [["/robots.txt"]] * 20
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -330,15 +357,15 @@ async def test_requests_that_are_dropped_do_not_delay_pages(
         **unreachable,
     }
     paths = numbers(50)  # more than needed: there is always a next one
-    asked = [*live.urls(*paths), *(site.url(path) for path in paths[:20] for site in dead)]
+    asked = [*live.urls(*paths), *(site.url(path) for path in paths[:10] for site in dead)]
     outcome = await crawl(asked, settings, spider=AtOnce, most=25)
     assert len(outcome.responses) >= 25
-    assert 0 < len(outcome.failures) < 100, "most of them are left"
+    assert 0 < len(outcome.failures) < 50, "most of them are left"
     assert left_over(outcome.crawler) == []
     if jobdir:
         again = await crawl([], settings)
         assert live.page_paths == sorted(paths), "no request is lost"
-        assert len(outcome.failures) + len(again.failures) == 200
+        assert len(outcome.failures) + len(again.failures) == 100
 
 
 class Replacer:

@@ -27,7 +27,7 @@ from scrapy_rep.frontier import redis_queue
 from testing.faults import answer_when, silence
 from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
-from tests.test_workers import TIMEOUT, workers
+from tests.stores.worker import TIMEOUT, workers
 
 from .conftest import PRIVATE, Crawl, Visitor, needs_connections, numbers
 
@@ -99,23 +99,23 @@ def pages_of(process: Any) -> int:
     return int(output)
 
 
-def test_three_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> None:
-    """All of them follow links. Each page is requested once, and each delay is kept."""
+def test_two_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> None:
+    """Both follow links. Each page is requested once, and each delay is kept."""
     late = Page(PRIVATE, delay=0.2)
     alike = {"/": links("/", "/a", "/b", "/private/a")}
-    sites = [web.site(late, alike, host=f"127.0.3.{number}") for number in range(1, 20)]
+    sites = [web.site(late, alike, host=f"127.0.3.{number}") for number in range(1, 9)]
     numbered = [f"/{number}" for number in range(1, 7)]
     paced = web.site(PACED, {"/": links("/", *numbered, "/private/a")}, host="127.0.3.30")
     other = web.site(PACED, {"/": links("/", "/1", "/2")}, host="127.0.3.30")  # of the same host
     asked = arguments(redis_server, LEASE=30, LONGEST_IDLE=3)
     asked += [site.url("/") for site in (*sites, paced, other)]
-    with workers(*[asked] * 3) as running:
+    with workers(*[asked] * 2) as running:
         done = [pages_of(process) for process in running]
-    assert sum(done) == 19 * 3 + 7 + 3
+    assert sum(done) == 8 * 3 + 7 + 3
     assert all(site.page_paths == ["/", "/a", "/b"] for site in sites)
     assert paced.page_paths == ["/", *numbered]
     assert other.page_paths == ["/", "/1", "/2"]
-    assert [site.robots_fetches for site in (*sites, paced, other)] == [1] * 21
+    assert [site.robots_fetches for site in (*sites, paced, other)] == [1] * 10
     received = [*paced.received, *other.received]
     assert min(between(each.at for each in received if each.path != "/robots.txt")) > DELAY - 0.001
     with redis_server.client as client:
@@ -145,7 +145,7 @@ async def test_sites_that_do_not_answer_do_not_delay_others(
     web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
     needs_connections()
-    silent = [web.site(Page(PRIVATE, delay=60), host=f"127.0.4.{n}") for n in range(1, 41)]
+    silent = [web.site(Page(PRIVATE, delay=60), host=f"127.0.4.{n}") for n in range(1, 21)]
     live = web.site(PRIVATE)
     asked = [Request(url) for site in silent for url in site.urls("/1", "/2")]
     asked += [Request(url) for url in live.urls("/1", "/2", "/private", "/3")]

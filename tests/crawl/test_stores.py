@@ -5,11 +5,11 @@ The tests check what the servers received.
 
 from __future__ import annotations
 
-import json
 import os
+import sqlite3
 import time
-import zlib
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -22,14 +22,14 @@ from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier.gate import Address, Place
 from scrapy_rep.origin import Origin
-from scrapy_rep.stores import ThreadedStore
+from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.stores import Entry, ThreadedStore
 from scrapy_rep.stores.claims import Claims
-from scrapy_rep.stores.entry import VERSION
 from scrapy_rep.stores.registry import open_for_tool
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
-from tests.stores.test_entry import deflated
+from tests.stores.worker import TIMEOUT, workers
 
 from .conftest import PRIVATE, Clock, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
 from .test_middleware import Listener
@@ -198,14 +198,20 @@ async def refused(url: str) -> str:
     [
         ("postgres://h/db", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
         ("memory://a b", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
-        ("sqlite:////nowhere/at/all.db", "there is no folder /nowhere/at"),
-        ("redis://127.0.0.1:1/0", "127.0.0.1:1"),
+        ("sqlite:////nowhere/at/all.db", "which cannot be used: there is no folder /nowhere/at"),
+        ("sqlite:///{}/other.db", "or a store of another version: choose another path"),
+        ("redis://127.0.0.1:1/0", "127.0.0.1:1. Connection refused"),
         ("redis://127.0.0.1:x/0", "port"),
         ("redis://127.0.0.1/x?db=y", "which cannot be used"),
         ("redis://127.0.0.1/0?colour=blue", "an invalid option"),
     ],
 )
-async def test_an_unusable_store_stops_the_crawl_at_its_start(value: str, message: str) -> None:
+async def test_an_unusable_store_stops_the_crawl_at_its_start(
+    tmp_path: Path, value: str, message: str
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.db")) as database:
+        database.execute("PRAGMA user_version = 7")
+    value = value.format(tmp_path)
     said = await refused(value)
     assert said.startswith(f"REP_STORE is {value.replace('127.0.0.1:x/0', '***')!r}")
     assert message in said
@@ -266,6 +272,23 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     assert site.robots_fetches == 1
 
 
+@on_disk
+def test_workers_fetch_each_robots_txt_once(web: Web, kept: dict[str, Any]) -> None:
+    late = Page(PRIVATE, delay=0.05)
+    sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 11)]
+    asked = []
+    for worker in range(2):
+        paths = (f"/{worker}", f"/private/{worker}")
+        asked.append([kept["REP_STORE"], *(url for site in sites for url in site.urls(*paths))])
+    with workers(*asked) as running:
+        for process in running:
+            _, errors = process.communicate(timeout=TIMEOUT)
+            assert process.returncode == 0, errors
+            assert "] ERROR: " not in errors
+    assert [site.robots_fetches for site in sites] == [1] * 10
+    assert all(site.page_paths == ["/0", "/1"] for site in sites)
+
+
 # Claims
 
 
@@ -324,52 +347,29 @@ async def test_claims_are_renewed_while_a_crawl_fetches(
     assert not outcome.warnings
 
 
-# Invalid entries
-
-
-def octets(**fields: object) -> bytes:
-    """Return an entry that disallows everything, with these fields in its head."""
-    head = {"result": "rules", "fetched_at": time.time() - 9, "refresh_at": 0, **fields}
-    return deflated(json.dumps(head).encode() + b"\nUser-agent: *\nDisallow: /\n")
-
-
-INJECTED = {"url": "https://a.example/robots.txt", "etag": '"1"\r\nX-Injected: 1'}
+# Entries that are fresh for too long: tests/stores has those that cannot be read
 
 
 @on_disk
 @pytest.mark.parametrize(
-    "entry",
+    ("fetched_at", "expires_at"),
     [
-        pytest.param(octets(refresh_at=1e18, expires_at=1e18), id="fresh forever"),
-        pytest.param(octets(fetched_at=NOW + 400 * DAY, expires_at=NOW + 401 * DAY), id="future"),
-        pytest.param(  # the longest lifetime of this crawl is a day
-            octets(fetched_at=NOW - 2 * DAY, refresh_at=NOW + 28 * DAY, expires_at=NOW + 28 * DAY),
-            id="fresh for a month",
-        ),
-        pytest.param(octets(copy=INJECTED), id="a header in a header"),
-        pytest.param(
-            VERSION + zlib.compress(b'{"a":' * 10_000), id="deep JSON without the dictionary"
-        ),
+        pytest.param(NOW + 400 * DAY, NOW + 401 * DAY, id="in the future"),
+        # The longest lifetime of this crawl is a day.
+        pytest.param(NOW - 2 * DAY, NOW + 28 * DAY, id="for a month"),
     ],
 )
-async def test_an_invalid_entry_is_ignored_and_replaced(
-    web: Web,
-    crawl: Crawl,
-    kept: dict[str, Any],
-    other: Any,
-    entry: bytes,
-    monkeypatch: pytest.MonkeyPatch,
+async def test_an_entry_that_is_fresh_for_too_long_is_ignored_and_replaced(
+    web: Web, crawl: Crawl, kept: dict[str, Any], other: Any, fetched_at: float, expires_at: float
 ) -> None:
     site = web.site(PRIVATE)
-    with monkeypatch.context() as patch:
-        for module in ("redis", "sqlite"):
-            patch.setattr(f"scrapy_rep.stores.{module}.encode", lambda _: entry)
-        await other.put(site.root, None)
+    closed = b"User-agent: *\nDisallow: /\n"
+    entry = Entry(AccessResult.SUCCESSFUL, fetched_at, expires_at, expires_at, closed)
+    await other.put(site.root, entry)
     for _ in range(2):
         outcome = await crawl(site.urls(*PATHS), kept)
         assert set(outcome.responses) == {site.url("/")}
     assert site.paths == ["/robots.txt", "/", "/"]
-    assert "x-injected" not in site.received[0].headers
     assert outcome.warnings == []
 
 

@@ -70,7 +70,9 @@ def everything(path: Path) -> dict[str, Entry | None]:
 
 def in_processes(function: Callable[[Path], int], path: Path, number: int = 1) -> list[int]:
     """Call a function in processes at the same time, and return their results."""
-    with ProcessPoolExecutor(number, get_context("spawn")) as pool:
+    context = get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with ProcessPoolExecutor(number, context) as pool:
         return list(pool.map(function, [path] * number))
 
 

@@ -1,17 +1,47 @@
-"""A worker of a crawl: ``python -m tests.stores.worker STORE URL … NAME=VALUE …``.
+"""Workers of one crawl: processes that share a store.
 
-The names are those of settings, CLAIM_SECONDS, and SPIDER, which is a Visitor otherwise.
+A worker is ``python -m tests.stores.worker STORE URL … NAME=VALUE …``. The names are those of
+settings, WRITE_INTERVAL of the event log, and SPIDER, which is a Visitor otherwise.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
 
 from scrapy.crawler import CrawlerProcess
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.stores import claims
 from tests.crawl.conftest import SETTINGS, Visitor
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT = 300
+"""Seconds after which a process hangs. Each takes a few on a machine that is not busy."""
+
+
+@contextmanager
+def workers(*arguments: Sequence[str]) -> Iterator[list[subprocess.Popen[str]]]:
+    """Start a process for each list of arguments, and kill those that still run at the end."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", __name__, *each],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for each in arguments
+    ]
+    try:
+        yield running
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
 
 
 def main(store: str, *arguments: str) -> None:
@@ -21,8 +51,9 @@ def main(store: str, *arguments: str) -> None:
         if "://" not in each:
             name, _, value = each.partition("=")
             settings[name] = value
-    if "CLAIM_SECONDS" in settings:
-        claims.LEASE = float(settings.pop("CLAIM_SECONDS"))  # type: ignore[attr-defined]
+    if "WRITE_INTERVAL" in settings:
+        interval = float(settings.pop("WRITE_INTERVAL"))
+        vars(import_module("scrapy_rep.reports.event_log"))["WRITE_INTERVAL"] = interval
     spider = load_object(settings.pop("SPIDER", Visitor))
     process = CrawlerProcess(settings)
     process.crawl(spider, requests=urls)
