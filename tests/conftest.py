@@ -21,9 +21,23 @@ from scrapy.utils.defer import deferred_from_coro
 from testing.redis_server import RedisServer
 from testing.web import Web
 
-# No test depends on how busy the machine is.
-settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# No test depends on how busy the machine is. `checks/` and `fuzz/` try many more examples.
+settings.register_profile(
+    "any", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("any")
+
+NOT_MEASURED = (
+    "tests/frontier/test_queue.py::test_a_crawl_of_scrapys_plain_queue_continues",
+    *(
+        f"tests/crawl/test_{name}.py"
+        for name in (
+            *("archive", "backoff", "beside_scrapy", "browsers", "builtin", "closing", "faults"),
+            *("gateways", "pace", "scheduler", "scrapy_redis", "sent_urls", "soak"),
+        )
+    ),
+)
+"""Their crawls repeat lines that others cover. Coverage doubles the CPU time of a crawl."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,17 +50,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests, and do not measure the coverage of tests with random examples.
+    """Leave out tests, and do not measure the coverage of tests that repeat lines or are random.
 
-    That coverage depends on chance. A test that is no coroutine function tests what needs no event
-    loop, or what runs in a process of its own.
+    The coverage of random examples depends on chance. A test that is no coroutine function tests
+    what needs no event loop, or what runs in a process of its own.
     """
     if config.getoption("only_event_loop"):
         left_out = [item for item in items if not _is_coroutine_function(item)]
         items[:] = filter(_is_coroutine_function, items)
         config.hook.pytest_deselected(items=left_out)
     for item in items:
-        if item.get_closest_marker("hypothesis"):
+        if item.get_closest_marker("hypothesis") or item.nodeid.startswith(NOT_MEASURED):
             item.add_marker("no_cover")
 
 

@@ -31,6 +31,7 @@ def test_examples_in_docstrings(name: str) -> None:
     assert result.failed == 0
 
 
+@pytest.mark.no_cover
 def test_python_in_the_pages_has_the_right_types(
     tmp_path: Path, pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -356,6 +356,7 @@ class CallerAndChanger(Caller, Changer):
         pytest.param({"DOWNLOAD_DELAY": 0.2}, "", EXEMPT, id="exempt"),
     ],
 )
+@pytest.mark.no_cover
 async def test_a_new_disallow_holds_for_all_requests_that_wait(
     web: Web,
     crawl: Crawl,

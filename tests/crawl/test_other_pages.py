@@ -81,6 +81,7 @@ async def test_a_page_is_unreachable_if_the_setting_says_so(web: Web, crawl: Cra
     assert [each.endswith(settings) for each in warnings] == [True] * 5
 
 
+@pytest.mark.no_cover
 @pytest.mark.parametrize("setting", ["unavailable", "unreachable"])
 async def test_the_setting_holds_for_an_entry_of_an_earlier_crawl(
     web: Web, crawl: Crawl, tmp_path: Any, setting: str
@@ -133,6 +134,7 @@ BODIES: dict[str, bytes | str] = {
 }  # fmt: skip
 
 
+@pytest.mark.no_cover
 async def test_every_part_reads_a_body_in_the_same_way(web: Web, crawl: Crawl) -> None:
     bodies = {name: body.encode() if isinstance(body, str) else body
               for name, body in BODIES.items()}  # fmt: skip

@@ -59,6 +59,7 @@ def test_a_cookie_is_for_the_origin_that_set_it(url: str) -> None:
     assert found.header("http://A.example:80/other") == b"old=1; a=1; b=1"
 
 
+@pytest.mark.no_cover
 def test_the_cookies_of_all_origins_together_have_a_size() -> None:
     long = b"a=" + b"1" * (MAX_SIZE // 2)
     found = cookies(long, before=long)

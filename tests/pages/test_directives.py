@@ -436,6 +436,7 @@ def test_rsl_at_most_a_hundred_licenses_of_a_page_are_listed() -> None:
      "mybot:"],
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["", "\\", '"', ">;rel=license"])
+@pytest.mark.no_cover
 def test_long_headers_are_read_in_linear_time(piece: str, end: str) -> None:
     value = piece * (64 * 1024 // len(piece)) + end
     for name in ("link", ROBOTS_TAG):

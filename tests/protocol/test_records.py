@@ -388,6 +388,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.no_cover
 def test_no_file_and_no_url_raises(body: bytes) -> None:
     robots = pickle.loads(pickle.dumps(RobotsTxt.parse(body)))
     assert robots.canonicalize("/?kept=1") == "/?kept=1"

@@ -116,6 +116,7 @@ def test_content_signals_that_take_too_many_steps_to_find_grant_nothing() -> Non
             assert robots.content_signals(url, "mybot") == expected
 
 
+@pytest.mark.no_cover
 def test_long_content_signals_are_read_in_linear_time() -> None:
     for piece in (" ", "=", ",", "a=yes,", "/", "/,", "a=no ", "\x00", "a =  no\t"):
         value = piece * (64 * 1024 // len(piece))

@@ -90,6 +90,7 @@ def test_the_lines_before_a_broken_one_are_used(tmp_path: Path, line: bytes) -> 
     assert "is damaged: the end after line" in notes[0]
 
 
+@pytest.mark.no_cover
 def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> None:
     chance = random.Random(1)
     made = crawled()

@@ -104,6 +104,7 @@ def test_a_site_without_rules(
     assert (row.size is None) == (expected != "empty")
 
 
+@pytest.mark.no_cover
 def test_names_of_a_file_are_limited() -> None:
     names = islice(map("".join, product(ascii_lowercase, repeat=3)), MAX_NAMES + 9)
     agents = "".join(f"User-agent: {name}\n" for name in names)
