@@ -129,26 +129,20 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
     assert bool(dropped) == (mode == "drop")
 
 
-async def test_a_disallow_wins_over_an_exception(web: Web, crawl: Crawl, write: Write) -> None:
-    site = web.site(PRIVATE)
-    rules = exception("127.0.0.1", "/private") + disallow(site.root, "/private/2")
-    await crawl(site.urls("/private/1", "/private/2"), write(rules))
-    assert site.page_paths == ["/private/1"]
-
-
 # Exceptions
 
 
 async def test_an_exception_allows_what_is_disallowed(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site(PRIVATE)
-    urls = site.urls("/private/open/1", "/private/2", "/public")
-    outcome = await crawl(urls, write(exception("127.0.0.1", "/private/open", "/public")))
+    urls = site.urls("/private/open/1", "/private/2", "/public", "/private/open/mail")
+    rules = exception("127.0.0.1", "/private/open", "/public")
+    outcome = await crawl(urls, write(rules + disallow(site.root, "/private/open/mail")))
     assert site.paths == ["/robots.txt", *sorted(["/private/open/1", "/public"])]
     verdict = outcome.responses[urls[0]].meta["robotstxt"]
     assert (verdict.allowed, verdict.reason, verdict.detail) == (True, Reason.LOCAL_RULE, DETAIL)
     # What the file allows anyway needs no exception.
     assert outcome.responses[urls[2]].meta["robotstxt"].reason is Reason.RULES
-    assert outcome.reasons == {urls[1]: Reason.RULES}
+    assert outcome.reasons == {urls[1]: Reason.RULES, urls[3]: Reason.LOCAL_RULE}, "it wins"
     assert outcome.stats["robotstxt/local/allowed"] == 1
     assert f"Allowed by a local rule: <GET {urls[0]}> (local-rule: {DETAIL})" in outcome.log.text
 

@@ -116,8 +116,20 @@ def test_google_each_rule_has_its_field(name: str) -> None:
         ("max-snippet: 5, noindex", {"max_snippet": 5, **NOINDEX}),
         ("unheard-of: 5, noindex", NOINDEX),
         ("index: noindex, nofollow", NOFOLLOW),
+        # A date runs to the next rule or agent.
+        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", EXPIRES),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive",
+         {**EXPIRES, **NOARCHIVE}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive",
+         {**EXPIRES, **NOARCHIVE}),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", EXPIRES),
+        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {**EXPIRES, "max_snippet": 5}),
+        ("noarchive, unavailable_after: 2010-06-25T15:00:00.500Z", {**EXPIRES, **NOARCHIVE}),
+        # An unreadable date is ignored.
+        ("unavailable_after: soon, I think, noindex", NOINDEX),
+        ("unavailable_after, noindex", NOINDEX),
     ],
-)
+)  # fmt: skip
 def test_google_a_line_of_x_robots_tag(line: str, expected: dict[str, Any]) -> None:
     assert stated_by(of_lines(line)) == expected
 
@@ -189,26 +201,6 @@ def test_google_the_stricter_of_two_holds(lines: list[str], expected: dict[str, 
 )  # fmt: skip
 def test_google_a_date_is_parsed(text: str, expected: datetime | None) -> None:
     assert parse_date(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("unavailable_after: 25 Jun 2010 15:00:00 GMT", EXPIRES),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, noarchive",
-         {**EXPIRES, **NOARCHIVE}),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, mybot: noarchive",
-         {**EXPIRES, **NOARCHIVE}),
-        ("unavailable_after: Friday, 25-Jun-10 15:00:00 GMT, elsebot: noarchive", EXPIRES),
-        ("unavailable_after: 2010-06-25T15:00:00Z, max-snippet:5", {**EXPIRES, "max_snippet": 5}),
-        ("noarchive, unavailable_after: 2010-06-25T15:00:00.500Z", {**EXPIRES, **NOARCHIVE}),
-        # An unreadable date is ignored.
-        ("unavailable_after: soon, I think, noindex", NOINDEX),
-        ("unavailable_after, noindex", NOINDEX),
-    ],
-)  # fmt: skip
-def test_google_a_date_runs_to_the_next_rule_or_agent(line: str, expected: dict[str, Any]) -> None:
-    assert stated_by(of_lines(line)) == expected
 
 
 # Meta elements
