@@ -10,7 +10,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 
 # More processes than cores: most tests of crawls wait for a server. Each process needs about six
 # seconds of CPU time before its first test.
-PROCESSES := 7
+PROCESSES := 6
 # $(call pytest,FOLDER OF PYTHON)
 pytest = $(1)/python -m pytest -n $(PROCESSES) --dist worksteal
 # What depends on Scrapy and on the reactor: crawls and stores, without tests that use no event loop.

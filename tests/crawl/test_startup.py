@@ -79,23 +79,18 @@ async def test_user_agents_without_a_token_are_warned_about_once(web: Web, crawl
     assert outcome.stats["robotstxt/ambiguous_user_agent_count"] == 7
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {},
-        {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}},
-        {"ROBOTSTXT_OBEY": False},  # the spider middleware alone
-    ],
-)
 async def test_an_unusable_setting_fails_the_crawl_with_one_line_in_the_log(
-    caplog: pytest.LogCaptureFixture, settings: dict[str, Any]
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    crawler = make_crawler(Spider, {"REP_BACKOFF": "maybe", **settings})
-    with pytest.raises(SettingError):
-        await run_crawler(crawler, name="none")
-    (line,) = our_warnings(caplog)
-    assert line == "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
-    assert crawler.spider is None
+    line = "REP_BACKOFF is 'maybe': it must be True or False. The crawl does not start."
+    by_hand = {**BY_HAND, "DOWNLOADER_MIDDLEWARES": {OURS: 100}}
+    for settings in ({}, by_hand, {"ROBOTSTXT_OBEY": False}):  # at last the spider middleware alone
+        crawler = make_crawler(Spider, {"REP_BACKOFF": "maybe", **settings})
+        with pytest.raises(SettingError):
+            await run_crawler(crawler, name="none")
+        assert our_warnings(caplog) == [line]
+        assert crawler.spider is None
+        caplog.clear()
     gc.collect()
 
 

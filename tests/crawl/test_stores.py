@@ -272,7 +272,7 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     assert site.robots_fetches == 1
 
 
-@on_disk
+@pytest.mark.parametrize("kept", ["sqlite"], indirect=True)
 def test_workers_fetch_each_robots_txt_once(web: Web, kept: dict[str, Any]) -> None:
     late = Page(PRIVATE, delay=0.05)
     sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 11)]

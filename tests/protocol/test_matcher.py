@@ -55,6 +55,12 @@ def test_too_many_steps_end_the_matches() -> None:
     assert PatternIndex(patterns, allows).first(path) == len(patterns)
 
 
+def test_of_many_keys_those_in_the_path_are_found() -> None:
+    index = PatternIndex([f"/*{number:05}*a" for number in range(20_000)])
+    assert index.first("/x12345x/a") == 12_345
+    assert index.first("/x1234/a") == 20_000
+
+
 def test_matches_name_the_rule_that_decides_where_the_comparison_of_all_takes_too_many_steps() -> (
     None
 ):
