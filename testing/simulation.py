@@ -300,6 +300,9 @@ class Network:
         pause = min(answer.retry_after or IN_A_ROW for answer in site.answers)
         if self.loop.now - self.ended.get(site.root, 0) >= min(pause, IN_A_ROW):
             row.clear()
+        stop = self.scenario.stop_at
+        if stop is not None and any(at < stop + 1 <= self.loop.now for at in row):
+            row.clear()  # the stop has cancelled the fetch, and a caller needs the file
         row.append(self.loop.now)
         most = self.scenario.settings["REP_RETRY_TIMES"] + 1
         if any(at < row[0] - IN_A_ROW for at, _ in self.robots[site.root]):

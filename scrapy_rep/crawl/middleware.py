@@ -2,12 +2,11 @@
 
 The methods of :class:`RobotsTxtMiddleware` are in the order in which they process a request:
 
-1. A request that is exempt, or whose URL has no robots.txt, proceeds.
-2. If the policy of the origin is in memory and fresh, the request proceeds or is dropped at once.
-   The queues of :mod:`scrapy_rep.frontier` give no other requests.
-3. A request that did not come from these queues waits in the downloader, in a queue of its own for
-   the origin, until the policy is known and the pace of the host allows it.
-4. The verdict is stored in ``request.meta`` and, if it is negative, in the exception.
+1. Does robots.txt apply? A request whose URL has none proceeds.
+2. Is its gate open (:mod:`scrapy_rep.frontier.gate`)? Then it has a verdict, which is stored in its
+   ``meta``, and it proceeds. So do most requests, because the queues of the frontier ask the same.
+3. If its gate drops it, the verdict is in the exception.
+4. Otherwise it waits in the downloader, in a queue of its own for the origin, until that changes.
 """
 
 from __future__ import annotations
@@ -121,14 +120,21 @@ class RobotsTxtMiddleware(FrontierOwner):
                 raise self._disallow(request, Verdict(False, Reason.INVALID_HOST))
             return None
         origin = self.policies.get_fresh(key)
-        if is_exempt or origin is None or origin.has_pacing or self._has_conditions:
+        address = self.policies.address(request) if entry is None else None
+        if (
+            is_exempt
+            or origin is None
+            or origin.has_pacing
+            or self._has_conditions
+            or (entry is not None and entry.host.is_paced)
+            or (address and self.frontier.pace_of(request, address).place is not Place.READY)
+        ):
             return await self._process_when_ready(request, key)
-        if entry is None or entry.host.is_paced:
-            address = self.policies.address(request)
-            if self.frontier.pace_of(request, address).place is not Place.READY:
-                return await self._process_when_ready(request, key)
+        verdict = self._judge(request, origin)  # the usual case
+        if not verdict.allowed:
+            raise self._disallow(request, verdict)
+        if address is not None:
             self.frontier.enter(request, address)
-        self._check(origin, request)
         if self.policies.states_usage:
             self.policies.note_use(request, origin)
         return None
@@ -191,12 +197,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         verdict = self.policies.verdict(origin, request.url, self.policies.tokens(request))
         verdict = request.meta[ROBOTSTXT] = self.decide(request, verdict)
         return verdict
-
-    def _check(self, origin: Origin, request: Request) -> None:
-        """Store the verdict on a request. Raises RobotsTxtDisallowed if it is disallowed."""
-        verdict = self._judge(request, origin)
-        if not verdict.allowed:
-            raise self._disallow(request, verdict)
 
     def _disallow(
         self, request: Request, verdict: Verdict, response: Response | None = None
