@@ -400,26 +400,44 @@ class PolicyCache:
         self._looping.start(WATCH_INTERVAL, now=False)
 
     def poll(self) -> None:
-        """Do the work that no request causes."""
-        try:
-            if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
-                self._stats.inc_value("robotstxt/local_rules_reloads")
-                self._stopped.clear()
-            self.files.measure()
-            self.evict()
-            if self.store is not None:
-                deferred_from_coro(self.store.claims.renew())
-            if self._engine.is_closing:
-                if self.frontier.is_closing:  # a response that has just arrived had its time
-                    self.fetcher.cancel(unwanted=self.frontier.may_callers_wait)
-                self.frontier.close(self._settings.max_wait)
-            self.frontier.collect_ended()
-            self.frontier.waiting.start_beside_kept()
-            self.fetcher.poll()
-        except Exception:  # it must not end the calls
-            logger.exception(
-                "Could not check the engine of the crawl", extra={"spider": self._crawler.spider}
-            )
+        """Do the work that no request causes. A job that fails does not prevent the others."""
+        jobs = {
+            "read REP_LOCAL_RULES": self._reload_rules,
+            "limit the memory of origins": self._limit_memory,
+            "renew the claims of the store": self._renew_claims,
+            "look whether the spider closes": self._look_for_the_end,
+            "end requests that other middlewares have dropped": self.frontier.collect_ended,
+            "start what other middlewares wait for": self.frontier.waiting.start_beside_kept,
+            "end fetches that take long": self.fetcher.poll,
+        }
+        for job, do in jobs.items():
+            try:
+                do()
+            except Exception:
+                logger.exception(
+                    "A periodic job of the crawl has failed, and is tried again: %(job)s",
+                    {"job": job},
+                    extra={"spider": self._crawler.spider},
+                )
+
+    def _reload_rules(self) -> None:
+        if self.local_rules is not None and self.local_rules.reload(self._crawler.spider):
+            self._stats.inc_value("robotstxt/local_rules_reloads")
+            self._stopped.clear()
+
+    def _limit_memory(self) -> None:
+        self.files.measure()
+        self.evict()
+
+    def _renew_claims(self) -> None:
+        if self.store is not None:
+            deferred_from_coro(self.store.claims.renew())
+
+    def _look_for_the_end(self) -> None:
+        if self._engine.is_closing:
+            if self.frontier.is_closing:  # a response that has just arrived had its time
+                self.fetcher.cancel(unwanted=self.frontier.may_callers_wait)
+            self.frontier.close(self._settings.max_wait)
 
     def close(self) -> None:
         """End all fetches and all waiting in the downloader: the spider closes."""

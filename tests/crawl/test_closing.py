@@ -13,6 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.crawl.file_table import FileTable
 from scrapy_rep.frontier.clock import Clock as MachineClock
 from scrapy_rep.frontier.engine import WATCH_INTERVAL
 from scrapy_rep.frontier.frontier import Frontier, find_frontier
@@ -246,3 +247,20 @@ async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(web:
     crawler = make_crawler(Closer, settings)
     await run_crawler(crawler, requests=[*exempt, site.url("/a")], awaited=[site])
     assert site.paths == ["/slow"]
+
+
+async def test_a_job_that_fails_does_not_keep_a_stopped_crawl_open(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(FileTable, "measure", fail)
+    site = web.site(text(f"{ALL}Crawl-delay: 200\n"))
+    settings = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+    outcome = await crawl(site.urls("/1", "/2"), settings, spider=Closer, awaited=[site])
+    assert site.paths == ["/robots.txt", "/1"]
+    messages = {each.getMessage() for each in outcome.log.records if each.levelname == "ERROR"}
+    assert messages == {
+        "A periodic job of the crawl has failed, and is tried again: limit the memory of origins"
+    }
