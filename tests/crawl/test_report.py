@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,8 @@ from parsel import Selector
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
@@ -141,8 +141,10 @@ async def test_a_cached_page_is_not_sent(web: Web, reported: Reported, tmp_path:
 class Overruling(RobotsTxtMiddleware):
     """Sends disallowed requests, as no middleware should."""
 
-    def _check(self, origin: Origin, request: Request) -> None:
-        request.meta["robotstxt"] = self.policies.verdict(origin, request.url, ("testbot",))
+    async def process_request(self, request: Request) -> Request | None:
+        with suppress(RobotsTxtDisallowed):
+            return await super().process_request(request)
+        return None
 
 
 class Forgetful:
