@@ -35,20 +35,6 @@ def crawl_of(*origins: str, number: int = 3, **settings: Any) -> FakeCrawl:
 # Places
 
 
-@pytest.mark.parametrize(
-    ("place", "is_given"),
-    [(Place.READY, True), (Place.DROPS, True), (Place.FETCHING, False), (Place.WAITING, False)],
-)
-def test_the_policy_says_where_a_queue_is(place: Place, is_given: bool) -> None:
-    crawl = FakeCrawl()
-    crawl.set(A, place)
-    crawl.push(f"{A}/1")
-    assert crawl.places() == {A: place}
-    assert (crawl.pop() is not None) is is_given
-    assert crawl.places() == ({} if is_given else {A: place})
-    assert crawl.policies.fetched == []
-
-
 def test_an_unknown_robots_txt_is_fetched_when_the_engine_asks_for_work() -> None:
     crawl = FakeCrawl()
     crawl.push(f"{A}/1", f"{A}/2")
@@ -74,17 +60,6 @@ def test_the_host_with_the_fewest_requests_in_progress_comes_first() -> None:
     crawl.end(first)  # one of A is in progress, and one of B
     crawl.end(second)
     assert crawl.pop_url() == f"{B}/1"
-
-
-def test_a_host_has_no_more_requests_in_progress_than_the_setting_says() -> None:
-    crawl = crawl_of(A, number=5, CONCURRENT_REQUESTS_PER_DOMAIN=2)
-    first, second = crawl.take(), crawl.take()
-    assert crawl.pop() is None
-    assert crawl.places() == {A: Place.WAITING}
-    crawl.end(first)
-    assert crawl.pop_url() == f"{A}/2"
-    crawl.end(second, sent=False)
-    assert crawl.pop_url() == f"{A}/3"
 
 
 def test_a_policy_that_has_expired_gives_its_turn_to_the_next_queue_of_the_host() -> None:
@@ -189,36 +164,6 @@ def test_a_request_that_cannot_be_read_does_not_prevent_the_fetch(
 
 
 # The pace of a host
-
-
-def test_the_delay_lies_between_the_end_of_a_request_and_the_next() -> None:
-    crawl = crawl_of(A)
-    crawl.frontier.set_delay("a.example", A, 5)
-    first = crawl.take()
-    assert crawl.places() == {A: Place.WAITING}
-    crawl.clock.advance(60)
-    assert crawl.pop() is None, "the first one is in progress"
-    crawl.end(first)
-    crawl.clock.advance(4.9)
-    assert crawl.pop() is None
-    woken = crawl.engine.woken
-    crawl.clock.advance(0.1)
-    assert crawl.engine.woken > woken
-    assert crawl.pop_url() == f"{A}/1"
-
-
-def test_alarms_do_not_pile_up() -> None:
-    crawl = crawl_of(A, number=50)
-    crawl.set(SECURE, Place.WAITING, 30_000)
-    crawl.push(f"{SECURE}/1")
-    crawl.frontier.set_delay("a.example", A, 5)
-    for _ in range(50):
-        crawl.end(crawl.take())
-        assert len(crawl.clock.pending) == 1, "one for the host, at the earlier time"
-        crawl.clock.advance(5)
-    crawl.set_ready(SECURE)
-    crawl.end(crawl.take())
-    assert crawl.left_over() == {}
 
 
 def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> None:
