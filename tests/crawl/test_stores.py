@@ -29,7 +29,6 @@ from scrapy_rep.stores.registry import open_for_tool
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
-from tests.stores.worker import TIMEOUT, workers
 
 from .conftest import PRIVATE, Clock, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
 from .test_middleware import Listener
@@ -270,23 +269,6 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     assert seen == [(None, Place.FETCHING)]
     assert site.page_paths == ["/1", "/2"]
     assert site.robots_fetches == 1
-
-
-@pytest.mark.parametrize("kept", ["sqlite"], indirect=True)
-def test_workers_fetch_each_robots_txt_once(web: Web, kept: dict[str, Any]) -> None:
-    late = Page(PRIVATE, delay=0.05)
-    sites = [web.site(late, host=f"127.0.1.{number}") for number in range(1, 11)]
-    asked = []
-    for worker in range(2):
-        paths = (f"/{worker}", f"/private/{worker}")
-        asked.append([kept["REP_STORE"], *(url for site in sites for url in site.urls(*paths))])
-    with workers(*asked) as running:
-        for process in running:
-            _, errors = process.communicate(timeout=TIMEOUT)
-            assert process.returncode == 0, errors
-            assert "] ERROR: " not in errors
-    assert [site.robots_fetches for site in sites] == [1] * 10
-    assert all(site.page_paths == ["/0", "/1"] for site in sites)
 
 
 # Claims

@@ -36,21 +36,6 @@ FULL = Entry(
 )
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        FULL,
-        Entry(AccessResult.UNAVAILABLE, NOW, NOW, NOW, status=404),
-        Entry(AccessResult.DISALLOWED, NOW, NOW, NOW, status=403),
-        Entry(AccessResult.SUCCESSFUL, NOW, NOW, NOW, body=b""),
-        Entry(AccessResult.SUCCESSFUL, NOW, NOW, NOW, body=b"\n\n"),
-    ],
-    ids=["all fields", "404", "disallowed", "an empty file", "line ends"],
-)
-def test_decode_returns_the_encoded_entry(entry: Entry) -> None:
-    assert decode(encode(entry)) == entry
-
-
 @given(
     st.binary(),
     st.text(max_size=module.FAILURE_LIMIT),

@@ -18,13 +18,6 @@ def store(tmp_path: Path) -> SQLiteStore:
     return SQLiteStore(tmp_path / "robots.db", ttl=60)
 
 
-async def test_a_call_returns_or_raises(store: SQLiteStore) -> None:
-    assert await store._run(divmod, 7, 2) == (3, 1)
-    with pytest.raises(ZeroDivisionError):
-        await store._run(divmod, 7, 0)
-    await store.close()
-
-
 async def test_all_calls_end_first(store: SQLiteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """A call that was cancelled ends nevertheless."""
     done, proceed = list[str](), threading.Event()
