@@ -273,12 +273,7 @@ def test_the_interval_between_attempts_grows() -> None:
         origin.apply(DOWN, now)
         assert origin.next_action(now + expected - 1) is Action.NONE
         now += expected
-
-
-def test_an_answer_starts_the_intervals_anew() -> None:
-    again = T + 180 + DAY
-    origin = origin_after((T, DOWN), (T + 60, DOWN), (T + 180, rules(T + 180)), (again, DOWN))
-    assert origin.next_action(again + 60) is Action.FETCH
+    assert access.retry_interval(1000) == 3600
 
 
 # Copies

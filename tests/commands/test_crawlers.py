@@ -14,7 +14,6 @@ from scrapy_rep.commands import crawlers
 from scrapy_rep.commands.crawlers import PURPOSES, Agent, Crawler, crawlers_of, resolve
 from scrapy_rep.protocol.agents import parse_user_agent, tokens_of_line
 from testing import crawlers_page
-from tests.protocol.test_robotstxt import GOOGLE_GROUPS
 
 from .conftest import Run
 
@@ -147,7 +146,16 @@ def test_warnings(name: str, warning: str | None) -> None:
 
 # https://developers.google.com/crawling/docs/robots-txt/robots-txt-spec, "Order of precedence for
 # user agents", seen 2026-09-01. Googlebot Images is from an earlier version of the page.
-GOOGLE_PRECEDENCE = GOOGLE_GROUPS
+GOOGLE_PRECEDENCE = """
+user-agent: googlebot-news
+disallow: /news
+
+user-agent: *
+disallow: /everyone
+
+user-agent: googlebot
+disallow: /googlebot
+"""
 # https://support.apple.com/en-us/119829, published 2026-09-04: the example, and "If robots
 # instructions don't mention Applebot but mention Googlebot, the Apple robot will follow Googlebot
 # instructions."

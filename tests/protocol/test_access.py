@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import AccessPolicy, AccessResult, access_result, retry_after
 
 NOW = 784_111_777.0
@@ -79,9 +78,3 @@ def test_settings_choose(policy: AccessPolicy, expected: dict[str, list[int]]) -
 )  # fmt: skip
 def test_rfc_retry_after(value: str | None, seconds: float | None) -> None:
     assert retry_after(value, NOW) == seconds
-
-
-def test_the_interval_doubles_from_a_minute_to_an_hour() -> None:
-    failures = [1, 2, 3, 4, 5, 6, 7, 8, 1000]
-    seconds = [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
-    assert [access.retry_interval(number) for number in failures] == seconds

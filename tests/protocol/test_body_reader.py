@@ -11,8 +11,6 @@ import pytest
 from scrapy_rep.protocol import body_reader
 from scrapy_rep.protocol.body_reader import PIECE_SIZE, WIRE_LIMIT, BodyReader
 from scrapy_rep.protocol.lines import SIZE_LIMIT
-from testing.faults import gzip_bomb
-from tests.conftest import traced_memory
 
 FILE = b"User-agent: *\nDisallow: /private\n"
 MIB = 1 << 20
@@ -66,18 +64,6 @@ def test_octets_after_the_limit_are_ignored() -> None:
     reader = read(gzip.compress(bytes(2 * SIZE_LIMIT))[:-9] + b"broken", b"gzip", piece=100)
     reader.feed(b"not gzip")
     assert (reader.is_full, reader.is_broken) == (True, False)
-
-
-@pytest.mark.parametrize(
-    "before", [b"", gzip.compress(FILE, mtime=0)], ids=["alone", "second member"]
-)
-def test_a_gzip_bomb_is_decoded_up_to_the_limit(before: bytes) -> None:
-    data = before + gzip_bomb(300)
-    with traced_memory() as traced:
-        reader = read(data, b"gzip", piece=65_536)
-        _, peak = traced()
-    assert reader.is_full
-    assert peak < 4 * MIB
 
 
 @pytest.mark.parametrize(

@@ -145,33 +145,6 @@ def test_rfc_section_5_2_the_longest_match() -> None:
     assert allowed(robots_txt, SITE + "/example/page/allowed.gif")
 
 
-# Google, "Order of precedence for user agents": which group each crawler uses.
-GOOGLE_GROUPS = """
-user-agent: googlebot-news
-disallow: /news
-
-user-agent: *
-disallow: /everyone
-
-user-agent: googlebot
-disallow: /googlebot
-"""
-
-
-@pytest.mark.parametrize(
-    ("tokens", "group"),
-    [
-        (["googlebot-news", "googlebot"], "/news"), (["googlebot"], "/googlebot"),
-        (["googlebot-image", "googlebot"], "/googlebot"), (["otherbot"], "/everyone"),
-        (["storebot-google"], "/everyone"),
-    ],
-)  # fmt: skip
-def test_google_groups_by_crawler(tokens: list[str], group: str) -> None:
-    robots = RobotsTxt.parse(GOOGLE_GROUPS.encode())
-    answers = {path: robots.allowed(path, tokens) for path in ("/news", "/everyone", "/googlebot")}
-    assert answers == {path: path != group for path in answers}
-
-
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [
