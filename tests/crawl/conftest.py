@@ -51,6 +51,11 @@ def numbers(count: int) -> list[str]:
     return [f"/{number}" for number in range(count)]
 
 
+def delayed(seconds: float) -> str:
+    """A robots.txt that allows everything with a Crawl-delay."""
+    return f"{ALL}Crawl-delay: {seconds}\n"
+
+
 def in_turn(
     *answers: Page | Misbehaviour,
     then: Page | Misbehaviour | None = None,

@@ -14,20 +14,9 @@ from scrapy_rep import Reason
 from testing.faults import PATHS, RULES, raw
 from testing.web import Page, Pages, Site, Web, gaps, redirect, text
 
-from .conftest import Crawl, in_turn, scrapy, travel
+from .conftest import Crawl, scrapy, travel
 
 EACH_LOOP = pytest.mark.each_loop
-
-
-# RetryMiddleware, RedirectMiddleware, MetaRefreshMiddleware
-
-
-@EACH_LOOP
-async def test_a_retry_of_a_page_fetches_no_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site(RULES, {"/public": in_turn(Page(status=503))})
-    outcome = await crawl(site.urls("/public"), {"RETRY_ENABLED": True})
-    assert site.paths == ["/robots.txt", "/public", "/public"]
-    assert set(outcome.responses) == {site.url("/public")}
 
 
 # HttpAuthMiddleware, CookiesMiddleware

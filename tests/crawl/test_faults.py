@@ -23,8 +23,8 @@ from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Origin
 from testing.counters import left_over
-from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of
-from testing.web import Page, Web, redirect, text
+from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of, raw
+from testing.web import Page, Web, redirect
 
 from .conftest import HAS_VERBATIM_URL, PRIVATE, Closer, Crawl, Outcome, ScrapysHandler
 
@@ -70,14 +70,21 @@ async def test_rfc_every_fault_has_its_outcome(
         assert (origin.failure is not None) is (name in unreachable), name
 
 
-async def test_rfc_network_errors_disallow_everything(crawl: Crawl) -> None:
-    """A refused connection, and a name that does not resolve."""
+@pytest.mark.each_loop
+async def test_rfc_network_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
+    """A name that does not resolve, a refused connection, and one that is closed: in words."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        urls = [f"http://127.0.0.1:{closed.getsockname()[1]}/a", "http://nowhere.invalid/a"]
+        refusing = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        closing = web.site(raw())
+        urls = ["http://nowhere.invalid/a", f"{refusing}/a", closing.url("/a")]
         outcome = await crawl(urls, {"REP_TIMEOUT": 5})
     assert outcome.reasons == dict.fromkeys(urls, Reason.UNREACHABLE)
     assert_nothing_went_wrong(outcome)
+    assert outcome.failure_of(refusing) == "the connection was refused"
+    words = "the connection was closed before the response was complete"
+    assert outcome.failure_of(closing) == words
+    assert not any("Failure" in text for text in outcome.warnings)
 
 
 @pytest.mark.parametrize("url", ["http://what!/a", "http://e%2fx/a"])
@@ -87,12 +94,6 @@ async def test_a_url_without_a_host_is_dropped(web: Web, crawl: Crawl, url: str)
     assert [*outcome.reasons.values()] == [Reason.INVALID_HOST]
     assert proxy.received == []
     assert "robotstxt/request_count" not in outcome.stats
-
-
-async def test_percent_escapes_in_a_host_are_decoded(web: Web, crawl: Crawl) -> None:
-    proxy = web.site("", {"http://127.0.0.1/robots.txt": text("User-agent: *\nDisallow: /\n")})
-    await crawl([Request("http://127.%30.0.1/a", meta={"proxy": proxy.root}, dont_filter=True)])
-    assert proxy.paths == ["http://127.0.0.1/robots.txt"]
 
 
 VERIFYING: dict[str, Any] = (

@@ -732,13 +732,3 @@ async def test_the_pages_after_a_fetch_have_no_signal_handlers(web: Web, crawl: 
         receivers = getAllReceivers(outcome.crawler.signals.sender, signal)
         modules = [receiver.__module__ for receiver in liveReceivers(receivers)]
         assert not [module for module in modules if module.startswith("scrapy_rep")]
-
-
-@pytest.mark.each_loop
-async def test_the_failures_of_a_crawl_are_in_words(web: Web, crawl: Crawl) -> None:
-    closing = web.site(raw())
-    outcome = await crawl(["http://127.0.0.1:1/", closing.url("/")])
-    assert outcome.failure_of("http://127.0.0.1:1") == "the connection was refused"
-    closed = "the connection was closed before the response was complete"
-    assert outcome.failure_of(closing) == closed
-    assert not any("Failure" in text for text in outcome.warnings)

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
-from typing_extensions import Self
 
 from scrapy_rep import Reason, RepRobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware, Verdict
 from testing.counters import left_over
@@ -55,43 +52,6 @@ async def test_the_first_waiting_request_may_be_cancelled(web: Web) -> None:
     assert left_over(spider.crawler) == []
     assert site.paths == ["/robots.txt", "/second"]
     assert spider.outcome.reasons == {urls[0]: Reason.RULES}
-
-
-async def test_ports_and_addresses_are_origins_of_their_own(web: Web, crawl: Crawl) -> None:
-    closed = web.site("User-agent: *\nDisallow: /\n")
-    other_port = web.site(PRIVATE)
-    other_host = web.site("User-agent: *\nDisallow: /a\n", host="127.0.0.2")
-    sites = (closed, other_port, other_host)
-    await crawl([url for site in sites for url in site.urls("/a", "/private")])
-    assert [site.page_paths for site in sites] == [[], ["/a"], ["/private"]]
-
-
-class SignsIn:
-    """A middleware that requests another page of the site before a page."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    async def process_request(self, request: Request) -> None:
-        if request.url.endswith("/page"):
-            page = Request(request.url.replace("page", "login"), callback=NO_CALLBACK)
-            assert self.crawler.engine is not None
-            await self.crawler.engine.download_async(page)
-
-
-async def test_a_middleware_may_wait_for_a_page_of_the_same_site(web: Web, crawl: Crawl) -> None:
-    site = web.site(PRIVATE)
-    settings = {
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "DOWNLOADER_MIDDLEWARES": {SignsIn: 543},
-    }
-    outcome = await crawl([site.url("/page"), site.url("/other")], settings)
-    assert set(outcome.responses) == set(site.urls("/page", "/other"))
-    assert site.page_paths == ["/login", "/other", "/page"]
 
 
 async def test_a_copied_verdict_is_removed_from_a_download(web: Web) -> None:

@@ -40,6 +40,7 @@ async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
     ("host", "asked"),
     [
         ("name.example.", "name.example"),
+        ("n%61me.example", "name.example"),
         ("Name.Example:80", "name.example"),
         ("user:secret@name.example", "name.example"),
         ("bücher.example", "xn--bcher-kva.example"),

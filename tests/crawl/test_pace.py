@@ -20,12 +20,7 @@ from scrapy_rep.frontier.clock import Clock as MachineClock
 from testing.faults import answer_when, raw
 from testing.web import Page, Web, between, gaps, redirect
 
-from .conftest import ALL, EXEMPT, Clock, Crawl, InTurn, in_turn, numbers
-
-
-def delayed(seconds: float) -> str:
-    return f"{ALL}Crawl-delay: {seconds}\n"
-
+from .conftest import ALL, EXEMPT, Clock, Crawl, InTurn, delayed, in_turn, numbers
 
 PATHS = numbers(5)
 FEW = PATHS[:3]

@@ -32,6 +32,7 @@ from testing.web import Page, Site, Web, gaps, redirect, text
 from tests.stores.worker import workers
 
 from .conftest import EXEMPT, FOLLOWING, Crawl, InTurn, Visitor, numbers
+from .test_local_rules import DETAIL, disallow, exception
 
 ROBOTS = "User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\n"
 
@@ -183,20 +184,14 @@ async def test_other_reasons(web: Web, reported: Reported, tmp_path: Path) -> No
     closed = web.site("User-agent: *\nVisit-time: 0000-0001 \n", host="127.0.0.2")
     own = web.site(ROBOTS, host="127.0.0.3")
     rules = tmp_path / "rules.toml"
-    rules.write_text(
-        f'[[disallow]]\nsite = "{own.root}"\nrules = "Disallow: /mine"\n'
-        'reason = "they asked"\ngiven_by = "mail"\n'
-        f'[[exception]]\nsite = "{own.root}"\nrules = "Allow: /private/ok"\n'
-        'reason = "they agreed"\ngiven_by = "call"\nuntil = 2999-01-01\n'
-    )
+    rules.write_text(disallow(own.root, "/mine") + exception(own.root, "/private/ok"))
     urls = [down.url("/a"), "http:///x", *own.urls("/mine/1", "/private/ok")]
     urls += closed.urls("/now")
     report = await reported(urls, {"REP_LOCAL_RULES": str(rules), "REP_MAX_WAIT": 1})
     assert rows_of(origin_in(report, down)) == [(None, "unreachable", 0, 1)]
     assert origin_in(report, down).versions[0].failure == "status 503"
     assert rows_of(origin_in(report, own)) == [(None, "local-rule", 0, 1), (2, "local-rule", 1, 0)]
-    details = {row.detail for row in origin_in(report, own).deciding}
-    assert details == {"they asked (mail)", "they agreed (call)"}
+    assert [row.detail for row in origin_in(report, own).deciding] == [DETAIL] * 2
     reasons = dict(report.totals.dropped_for)
     visit = reasons.pop("visit-time", 0)
     assert visit == len(closed.page_paths) ^ 1  # the page was sent if it is that minute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from .conftest import (
     Crawl,
     ScrapysHandler,
     Visitor,
+    delayed,
     in_turn,
     needs_connections,
     numbers,
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 EACH_LOOP = pytest.mark.each_loop
-
-
-def delayed(seconds: float) -> str:
-    return f"{ALL}Crawl-delay: {seconds}\n"
 
 
 # Schedulers
@@ -157,20 +154,27 @@ class Careless:
 @EACH_LOOP
 @pytest.mark.parametrize(
     "robots",
-    [pytest.param(Page(ALL, delay=0.3), id="late"), pytest.param(text(delayed(0.1)), id="paced")],
+    [
+        pytest.param(Page(ALL, delay=0.3), id="late"),
+        pytest.param(text(delayed(0.1)), id="paced"),
+        pytest.param(None, id="of the same site"),
+    ],
 )
-async def test_a_request_that_waits_for_another_ends(web: Web, crawl: Crawl, robots: Page) -> None:
+async def test_a_request_that_waits_for_another_ends(
+    web: Web, crawl: Crawl, robots: Page | None
+) -> None:
     site = web.site(ALL)
-    other = web.site(robots, host="127.0.0.2")
+    other = web.site(robots, host="127.0.0.2") if robots else site
     settings = {
         "CONCURRENT_REQUESTS": 1,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
         "CLOSESPIDER_TIMEOUT": 120,
         "DOWNLOADER_MIDDLEWARES": {Careless: 50},
         "OTHER": other.url("/token"),
     }
     await crawl(site.urls(*numbers(3)), settings)
-    assert site.page_paths == numbers(3)
-    assert other.page_paths == ["/token"] * 3
+    requested = {site.root: site.page_paths, other.root: other.page_paths}
+    assert [*chain(*requested.values())] == [*numbers(3), *["/token"] * 3]
 
 
 class Dropper:

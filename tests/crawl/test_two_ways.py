@@ -24,23 +24,11 @@ from testing.faults import answer_when
 from testing.web import Web, text
 
 from .conftest import ALL, FIFO, Clock, Crawl, InTurn
+from .test_local_rules import disallow, exception
 
 KEY = "http://a.example"
 URL = f"{KEY}/robots.txt"
-LOCAL_RULES = """
-[[disallow]]
-site = "a.example"
-rules = "Disallow: /local/closed"
-reason = "a test"
-given_by = "the test"
-
-[[exception]]
-site = "a.example"
-rules = "Allow: /local/open"
-reason = "a test"
-given_by = "the test"
-until = 2099-01-01
-"""
+LOCAL_RULES = disallow("a.example", "/local/closed") + exception("a.example", "/local/open")
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
     "ordinary": ("/a", {}),
     "exempt": ("/a", {"dont_obey_robotstxt": True}),
