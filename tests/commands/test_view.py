@@ -136,18 +136,6 @@ async def test_a_page(web: Web, cli: Cli) -> None:
         assert line in " ".join(out.split()) or line in out
 
 
-async def test_what_is_behind_the_end_tag_of_html(web: Web, cli: Cli) -> None:
-    body = "<html><body>a</body></html><meta name=robots content=none><a href=/private/a>b</a>"
-    site = web.site(ROBOTS, {"/": Page(body)})
-    record = await viewed(cli, site.url("/"), code=0)
-    page = record["page"]
-    assert (page["indexable"], page["nofollow"], page["text"]) == (False, True, "a\nb")
-    assert [(link["url"], link["allowed"]) for link in page["links"]] == [
-        (site.url("/private/a"), False)
-    ]
-    assert "none  in the page" in shown(record)
-
-
 async def test_another_crawler_does_not_see_the_directives(web: Web, cli: Cli) -> None:
     site, _ = site_with_page(web)
     record = await viewed(cli, site.url("/page"), "Googlebot", code=1)

@@ -248,11 +248,8 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     [
         ("<!doctype html><html><head><title>A page</title>|</head><body></body></html>", NOINDEX),
         ("<head></head><body><p>text|", NOINDEX),  # also in the body
-        ("<html><body></body></html>|", NOINDEX),  # a browser adds it to the body
-        ("</body></html>text<!-- a -->|", NOINDEX),
-        ("<html></html><div></div></html><p>|", NOINDEX),
-        ("<html><body></body></html><!doctype html><html><head>|</head></html>", NOINDEX),
-        ("<frameset></frameset></html>|", NOINDEX),
+        # The crawl in test_page_middleware has more behind the end tag of html.
+        ("<frameset></frameset></html>|", NOINDEX),  # a browser adds it to the body
         ("<html></html><!-- | -->", {}),
         ("<html></html><template>|</template>", {}),
         ("<noscript>|</noscript>", NOINDEX),  # scripts do not run

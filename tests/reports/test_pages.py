@@ -371,6 +371,10 @@ URL = "(+https://bot.example/about)"
          "A user agent has no product token, so no robots.txt can name it."),
         (USER_AGENT, with_cache("", ""), NOT_TOLD, "does not have the header of the requests."),
         (SPEED, crawl(), NOT_TOLD, "No robots.txt asked for a delay."),
+        (SPEED, report_samples.report(), MET,
+         "5 hosts had a delay. Of 118 gaps between requests, 0 were shorter than the delay."),
+        (SPEED, report_samples.troubled(), NOT_MET, "were shorter than the delay."),
+        (SPEED, not_shown(), NOT_TOLD, "The record does not show each request that was sent."),
         (FILE_CACHE, crawl(), MET, "for robots.txt files"),
         (BACKOFF, crawl(downloads={"response_status_count/503": 2}), MET,
          "Responses by status: 503: 2."),
@@ -385,21 +389,6 @@ URL = "(+https://bot.example/about)"
 )  # fmt: skip
 def test_a_practice(title: str, report: Report, judgment: str, evidence: str) -> None:
     found, text = points(report)[title]
-    assert found == judgment
-    assert evidence in text
-
-
-@pytest.mark.parametrize(
-    ("sample", "judgment", "evidence"),
-    [
-        (report_samples.report, MET,
-         "5 hosts had a delay. Of 118 gaps between requests, 0 were shorter than the delay."),
-        (report_samples.troubled, NOT_MET, "were shorter than the delay."),
-        (not_shown, NOT_TOLD, "The record does not show each request that was sent."),
-    ],
-)  # fmt: skip
-def test_the_speed(sample: Callable[[], Report], judgment: str, evidence: str) -> None:
-    found, text = points(sample())[SPEED]
     assert found == judgment
     assert evidence in text
 
