@@ -166,6 +166,20 @@ def test_a_request_that_cannot_be_read_does_not_prevent_the_fetch(
 # The pace of a host
 
 
+def test_alarms_do_not_pile_up() -> None:
+    crawl = crawl_of(A, number=50)
+    crawl.set(SECURE, Place.WAITING, 30_000)
+    crawl.push(f"{SECURE}/1")
+    crawl.frontier.set_delay("a.example", A, 5)
+    for _ in range(50):
+        crawl.end(crawl.take())
+        assert len(crawl.clock.pending) == 1, "one for the host, at the earlier time"
+        crawl.clock.advance(5)
+    crawl.set_ready(SECURE)
+    crawl.end(crawl.take())
+    assert crawl.left_over() == {}
+
+
 def test_download_slots_have_a_limit_of_their_own_and_the_pace_of_the_host() -> None:
     crawl = FakeCrawl({"CONCURRENT_REQUESTS_PER_DOMAIN": 1})
     crawl.set_ready(A)
@@ -221,7 +235,9 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
     assert crawl.pop() is None
+    woken = crawl.engine.woken
     crawl.clock.advance(0.1)
+    assert crawl.engine.woken > woken
     assert crawl.pop() is not None
     assert crawl.pop() is None, "one at a time"
 

@@ -139,6 +139,21 @@ async def test_a_host_may_have_hundreds_of_download_slots(worker: Start) -> None
     assert crawl.take() is not None
 
 
+async def test_requests_that_will_be_dropped(worker: Start) -> None:
+    crawl = worker()
+    crawl.set(A, Place.DROPS)
+    crawl.push(f"{A}/1", f"{A}/2")
+    for _ in range(2):
+        crawl.end(crawl.take())
+    assert crawl.pop() is None
+    assert len(crawl.queue) == 0
+    assert crawl.places() == {}
+    other = worker()
+    other.set_ready(A)
+    other.push(f"{A}/3")
+    assert other.pop_url() == f"{A}/3"
+
+
 async def test_a_lease_ends_with_its_worker(worker: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redis_queue, "LEASE", 0.001)
     dead, other = worker(), worker()
