@@ -203,7 +203,7 @@ def _download(session: Session, record: View) -> Response | None:
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
     stated = dict.fromkeys(stated_in(response, agent.tokens, tdm))
-    found = directives_of(response, list(stated))
+    found = directives_of(response, stated)
     robots = [check.usage.evaluated] if check.usage else []
     page = Page(
         url=response.url,

@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
@@ -195,44 +195,15 @@ _RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
 
 def stated_in(
     response: Response, tokens: tuple[str, ...], tdm: TdmRule | None = None
-) -> list[Statement]:
-    """Return the statements of a response that apply to a crawler with these product tokens.
-
-    ``tdm`` is the rule of the TDM file for the page, if there is one.
-    """
-    lines: list[tuple[str, str]] = []
-    if not _HEADERS.isdisjoint(response.headers):
-        lines = [(name, line) for name in HEADERS for line in header_lines(response, name)]
-    body = markup(response) if isinstance(response, HtmlResponse) else b""
-    found = tuple(elements(body, (*META_NAMES, *tokens), LICENSE))
-    return list(statements(lines, found, tokens, tdm)) if lines or found or tdm else []
-
-
-def directives_of(response: Response, stated: list[Statement]) -> PageDirectives:
-    """Return the directives that follow from the statements of a response."""
-    terms = terms_of(response)
-    if not stated and terms is None:  # the usual case
-        return NO_DIRECTIVES
-    directives = merge(stated, response.url)
-    after, expired = directives.unavailable_after, False
-    if after is not None:
-        date = http_date("".join(header_lines(response, "Date")[-1:]))
-        expired = after.timestamp() < (time.time() if date is None else date)
-    return replace(directives, access_terms=terms, expired=expired)
-
-
-def statements(
-    headers: Iterable[tuple[str, str]],
-    elements: Iterable[tuple[str, str, str]],
-    tokens: Sequence[str],
-    tdm: TdmRule | None = None,
 ) -> Iterator[Statement]:
     """Yield all statements of a response that apply to a crawler, in the order found.
 
-    `headers` are pairs of a name from `HEADERS` and one header line. `elements` are what
-    `html.elements` yields for `META_NAMES`, `tokens` and `LICENSE`. `tokens` are the crawler's
-    product tokens in lower case. `tdm` is the rule of the TDM file.
+    ``tokens`` are the crawler's product tokens in lower case. ``tdm`` is the rule of the TDM file
+    for the page, if there is one.
     """
+    headers: list[tuple[str, str]] = []
+    if not _HEADERS.isdisjoint(response.headers):
+        headers = [(name, line) for name in HEADERS for line in header_lines(response, name)]
     for place, line in headers:
         if place == _LINK:
             for target in _licenses(line):
@@ -245,7 +216,8 @@ def statements(
                 agent = WILDCARD_AGENT if agent == _ROBOTS else agent
                 if agent == WILDCARD_AGENT or agent in tokens:
                     yield Statement(rule, argument, place, agent)
-    for tag, name, value in elements:
+    body = markup(response) if isinstance(response, HtmlResponse) else b""
+    for tag, name, value in elements(body, (*META_NAMES, *tokens), LICENSE):
         if tag == "link":
             if target := value.strip():
                 yield Statement(LICENSE, target, META)
@@ -265,6 +237,19 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
     value = value.strip()
     if value in {"0", "1"} if rule == _TDM_RESERVATION else value:
         yield Statement(rule, value, place)
+
+
+def directives_of(response: Response, stated: Iterable[Statement]) -> PageDirectives:
+    """Return the directives that follow from the statements of a response."""
+    stated, terms = list(stated), terms_of(response)
+    if not stated and terms is None:  # the usual case
+        return NO_DIRECTIVES
+    directives = merge(stated, response.url)
+    after, expired = directives.unavailable_after, False
+    if after is not None:
+        date = http_date("".join(header_lines(response, "Date")[-1:]))
+        expired = after.timestamp() < (time.time() if date is None else date)
+    return replace(directives, access_terms=terms, expired=expired)
 
 
 def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:

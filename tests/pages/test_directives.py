@@ -9,20 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import AccessTerms, PageDirectives
 from scrapy_rep.pages import directives as module
 from scrapy_rep.pages.directives import (
-    LICENSE,
     MAX_OFFERS,
     META,
-    META_NAMES,
     merge,
-    statements,
+    stated_in,
     uses_in,
 )
-from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
@@ -35,8 +32,16 @@ LONG_HEADER = 200_000
 """Octets: many times what the HTTP clients of Scrapy read."""
 
 
+def page(html: str | bytes, *headers: tuple[str, str]) -> HtmlResponse:
+    fields: dict[str, list[bytes]] = {}
+    for name, line in headers:
+        fields.setdefault(name, []).append(line.encode("latin-1", "replace"))
+    body = html if isinstance(html, bytes) else html.encode()
+    return HtmlResponse("https://page.example/", headers=fields, body=body)
+
+
 def of_headers(*headers: tuple[str, str], url: str | None = None) -> PageDirectives:
-    return merge(statements(headers, (), OURS), url)
+    return merge(stated_in(page("", *headers), OURS), url)
 
 
 def of_lines(*lines: str) -> PageDirectives:
@@ -50,9 +55,7 @@ def of_page(
     url: str | None = None,
     tdm: TdmRule | None = None,
 ) -> PageDirectives:
-    body = html if isinstance(html, bytes) else html.encode()
-    found = elements(body, (*META_NAMES, *tokens), LICENSE)
-    return merge(statements(headers, found, tokens, tdm), url)
+    return merge(stated_in(page(html, *headers), tokens, tdm), url)
 
 
 def stated_by(directives: PageDirectives) -> dict[str, Any]:
@@ -280,7 +283,7 @@ def test_html_where_a_meta_element_counts(before_and_after: str, expected: dict[
 def test_google_statements_of_header_and_page_are_merged() -> None:
     headers = [(TAG, "noarchive, elsebot: noai"), (TAG, "mybot: max-snippet:9")]
     html = b"<meta name=robots content='nofollow,max-snippet:7'><meta name=mybot content=noodp>"
-    stated = list(statements(headers, elements(html, (*META_NAMES, *OURS), LICENSE), OURS))
+    stated = list(stated_in(page(html, *headers), OURS))
     expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
     assert stated_by(merge(stated)) == expected
     assert stated == [
