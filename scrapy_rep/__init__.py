@@ -31,10 +31,9 @@ if TYPE_CHECKING:
     from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .frontier.frontier import Queued, queued, until_queued_below
-    from .pages.answers import AnswerMiddleware
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.fingerprinter import CleanParamRequestFingerprinter
-    from .pages.middleware import PageDirectivesMiddleware, page_directives
+    from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware, page_directives
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
@@ -81,10 +80,9 @@ _NAMES = {
     "crawl.middleware": ["RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
     "frontier.frontier": ["Queued", "queued", "until_queued_below"],
-    "pages.answers": ["AnswerMiddleware"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
-    "pages.middleware": ["PageDirectivesMiddleware", "page_directives"],
+    "pages.middleware": ["AnswerMiddleware", "PageDirectivesMiddleware", "page_directives"],
     "protocol.lint": ["Finding", "Severity", "lint"],
     "protocol.parser": ["Group"],
     "protocol.paths": ["robots_txt_url"],

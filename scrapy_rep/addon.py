@@ -14,8 +14,7 @@ from scrapy.utils.python import global_object_name
 from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
-from .pages.answers import AnswerMiddleware
-from .pages.middleware import PageDirectivesMiddleware
+from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware
 
 PRIORITY = 100
 """The priority of the downloader middleware, as of Scrapy's own."""

@@ -1,7 +1,9 @@
-"""The spider middleware for the directives of pages, such as ``noindex`` and ``nofollow``.
+"""The middlewares for what pages say: the directives of pages, and answers that ask for a pause.
 
-It annotates each response before the spider gets it. If the settings say so, it then drops items of
-pages that say ``noindex``, and requests from pages that say ``nofollow``.
+The spider middleware annotates each response with directives such as ``noindex`` and ``nofollow``
+before the spider gets it. If the settings say so, it then drops items of pages that say
+``noindex``, and requests from pages that say ``nofollow``. The downloader middleware sees each
+response before all others.
 """
 
 from __future__ import annotations
@@ -16,14 +18,13 @@ from scrapy.http import Response
 from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
-from ..crawl.middleware import RobotsTxtMiddleware
+from ..crawl.middleware import AnswerObserver, RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..startup import abort_on_setting_error
-from .answers import NOT_RETRIED
-from .directives import NO_DIRECTIVES, PageDirectives, directives_of, stated_in, uses_in
+from .directives import NO_DIRECTIVES, PageDirectives, directives_of, stated_in, terms_of, uses_in
 from .html import Links
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 logger = get_logger(__name__)
 
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
+
+NOT_RETRIED = "access terms"
+"""The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 _Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
 """The directives of a response, and the uses that it grants or refuses."""
@@ -211,3 +215,35 @@ class PageDirectivesMiddleware:
             extra={"spider": self._crawler.spider},
         )
         return False
+
+
+class AnswerMiddleware(AnswerObserver):
+    """Holds the host of a response that asks for fewer requests, whoever made the response.
+
+    It is near the downloader, so RetryMiddleware has not yet replaced the response, which a
+    download handler or another middleware has made. It also excludes a page that requires a payment
+    or a license from retries.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._robots: RobotsTxtMiddleware | None = None
+        crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Called by Scrapy."""
+        return cls(crawler)
+
+    def _on_spider_opened(self) -> None:
+        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Return the response as it is."""
+        # Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``.
+        kept = settings.DONT_RETRY, settings.IS_ROBOTSTXT_REQUEST
+        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
+            request.meta[settings.DONT_RETRY] = NOT_RETRIED
+        if self._robots is not None:
+            self._robots.note_answer(request, response)
+        return response
