@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from typing_extensions import assert_never
 
@@ -29,11 +29,9 @@ from .protocol.access import (
 from .protocol.paths import ROBOTS_TXT, host_of, path_of, verdict_as_sent
 from .protocol.records import Pacing
 from .protocol.robotstxt import RobotsTxt
+from .protocol.tdmrep import TdmRep
 from .protocol.verdict import Reason, TextEnum, Verdict
 from .stores.entry import Entry
-
-if TYPE_CHECKING:
-    from .protocol.tdmrep import TdmRep
 
 REFRESH_AHEAD = 0.1
 """The last part of a file's lifetime. A file that is used in it is refreshed in the background."""

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import FetchResult, NotModified, Rules, Unavailable, Unreachable
-from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Verdict
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stores.entry import decode, encode
 
 KEY = "http://a.example"

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from errno import EMFILE, ENFILE
+from ipaddress import IPv4Address, IPv6Address
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
@@ -26,8 +27,7 @@ from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
-if TYPE_CHECKING:
-    from .redirects import Address
+Address = IPv4Address | IPv6Address
 
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""

@@ -19,9 +19,7 @@ from w3lib.url import safe_url_string
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable
 from ..stores.entry import URL_LIMIT
-from .downloader import Download
-
-Address = IPv4Address | IPv6Address
+from .downloader import Address, Download
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1: ends in the IPv4 address
 _GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 §2.4, as far as IANA has assigned it

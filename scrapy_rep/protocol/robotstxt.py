@@ -19,8 +19,6 @@ from .records import CleanParam, RequestRate, VisitTime
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 from .verdict import Reason, Rule, Verdict
 
-__all__ = ["Group", "Reason", "RobotsTxt", "Rule", "Verdict"]
-
 _State: TypeAlias = tuple[bytes, bool, bool, str | None, Reason | None, str | None]
 """Text, whether it is cut, `strict`, URL; why the body has no effect, and more about that."""
 

@@ -8,7 +8,8 @@ import pytest
 
 from scrapy_rep.protocol.agents import product_tokens
 from scrapy_rep.protocol.records import Pacing
-from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason
 from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS
 from tests.conftest import traced_memory
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.printable import cut, printable
-from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
-from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import MAX_PATTERN_LENGTH, Reason, Rule, Verdict
 
 
 @pytest.mark.parametrize(

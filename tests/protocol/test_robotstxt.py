@@ -6,7 +6,8 @@ import pickle
 
 import pytest
 
-from scrapy_rep.protocol.robotstxt import Reason, RobotsTxt, Rule, Verdict
+from scrapy_rep.protocol.robotstxt import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 
 SITE = "https://example.com"
 
