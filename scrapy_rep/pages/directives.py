@@ -303,7 +303,7 @@ def uses_in(response: Response) -> list[usage.Signals]:
     signals = [usage.content_signals(line) for line in header_lines(response, "Content-Signal")]
     # RFC 9651 §4.2: all lines of a field are one dictionary.
     stated = usage.content_usage(", ".join(header_lines(response, "Content-Usage")))
-    return [*signals, stated or {}]
+    return [*signals, stated]
 
 
 def terms_of(response: Response) -> AccessTerms | None:

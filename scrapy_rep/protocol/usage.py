@@ -186,23 +186,19 @@ def _signal(word: str) -> dict[str, bool | str] | None:
     return {name: _SIGNAL_VALUES[value]} if value in _SIGNAL_VALUES else None
 
 
-def content_usage(value: str) -> dict[str, bool] | None:
+def content_usage(value: str) -> dict[str, bool]:
     """Return what a Content-Usage dictionary such as ``train-ai=n, search=y`` states.
 
-    None if it is not a dictionary of RFC 9651. Keys are case-sensitive. Of duplicate keys the last
-    holds. Values other than the tokens ``y`` and ``n`` state nothing. Labels that AIPREF does not
-    define are listed.
+    What is not a dictionary of RFC 9651 states nothing. Keys are case-sensitive. Of duplicate keys
+    the last holds. Values other than the tokens ``y`` and ``n`` state nothing. Labels that AIPREF
+    does not define are listed.
     """
-    members = _members(value)
-    return None if members is None else _granted(members)
-
-
-def _granted(members: Mapping[str, str | None]) -> dict[str, bool]:
+    members = _members(value) or {}
     return {key: _GRANTS[item] for key, item in members.items() if item in _GRANTS}
 
 
 def _members(value: str) -> dict[str, str | None] | None:
-    """Return the items of a dictionary of RFC 9651 as text, without parameters."""
+    """Return the items of a dictionary of RFC 9651 as text, without parameters. None for others."""
     value = value.strip(" ")
     members: dict[str, str | None] = {}
     position = 0
@@ -222,13 +218,14 @@ def _members(value: str) -> dict[str, str | None] | None:
 
 def has_unreadable_usage(value: bytes) -> bool:
     """Return whether a Content-Usage record is no dictionary, or has a label without y or n."""
-    members = _read_usage(value)[1]
+    members = _members(_split_usage(value)[1])
     return members is None or any(members.get(label, "y") not in _GRANTS for label in AIPREF)
 
 
 def has_other_label(value: bytes) -> bool:
     """Return whether a Content-Usage record has a label of an earlier draft or Content-Signal."""
-    return bool((AIPREF_EARLIER | SAME_USE.keys()) & (_read_usage(value)[1] or {}).keys())
+    members = _members(_split_usage(value)[1]) or {}
+    return bool((AIPREF_EARLIER | SAME_USE.keys()) & members.keys())
 
 
 def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
@@ -237,13 +234,13 @@ def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
     An unreadable dictionary states nothing, so everything is unknown for its path. A record without
     a path matches every path, with length 0.
     """
-    path, members = _read_usage(value)
-    return pattern_of(path) if path else _EVERY_PATH, _granted(members or {})
+    path, text = _split_usage(value)
+    return pattern_of(path) if path else _EVERY_PATH, content_usage(text)
 
 
-def _read_usage(value: bytes) -> tuple[bytes, dict[str, str | None] | None]:
+def _split_usage(value: bytes) -> tuple[bytes, str]:
     path, *rest = value.split(maxsplit=1) if value.startswith(b"/") else (b"", value)
-    return path, _members(b"".join(rest).decode("utf-8", "replace"))
+    return path, b"".join(rest).decode("utf-8", "replace")
 
 
 class PathPreferences(Generic[Value]):

@@ -266,7 +266,7 @@ def test_numbers_units_and_times_are_ascii(rate: str, window: str, delay: str) -
 
 @given(uses)
 def test_names_and_values_of_signals_are_ascii(value: str) -> None:
-    for stated in (usage.content_signals(value), usage.content_usage(value) or {}):
+    for stated in (usage.content_signals(value), usage.content_usage(value)):
         assert all(f"{name}{state}".isascii() for name, state in stated.items())
 
 
