@@ -25,8 +25,6 @@ from .conftest import (
     together,
 )
 
-pytestmark = pytest.mark.each_loop
-
 IN_FLIGHT = 8
 """CONCURRENT_REQUESTS_PER_DOMAIN."""
 ANY_STATUS = {"HTTPERROR_ALLOW_ALL": True}
@@ -42,6 +40,7 @@ def times_of(site: Site) -> list[float]:
     return sorted(received.at for received in site.received if received.path != "/robots.txt")
 
 
+@pytest.mark.each_loop
 @pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])
 async def test_nothing_is_sent_before_retry_after(web: Web, crawl: Crawl, queue: str) -> None:
     all_sent = in_turn(*[busy("2")] * IN_FLIGHT, once=lambda: len(site.page_paths) >= IN_FLIGHT)
@@ -71,7 +70,12 @@ async def test_nothing_is_sent_before_retry_after(web: Web, crawl: Crawl, queue:
     [
         pytest.param(Visitor, {"DOWNLOAD_DELAY": 0.1}, id="wait for DOWNLOAD_DELAY"),
         pytest.param(Caller, {}, id="wait for a connection"),
-        pytest.param(Caller, {"DOWNLOAD_DELAY": 0.1}, id="wait for both"),
+        pytest.param(
+            Caller,
+            {"DOWNLOAD_DELAY": 0.1},
+            id="wait for both",
+            marks=pytest.mark.each_loop,
+        ),
     ],
 )
 async def test_requests_in_a_download_slot_wait(
@@ -149,6 +153,7 @@ async def test_an_answer_from_a_cache_holds_nothing(web: Web, crawl: Crawl, tmp_
     assert "robotstxt/backoff_count" not in again.stats
 
 
+@pytest.mark.each_loop
 async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None:
     both = 2 * IN_FLIGHT
     first, later = [busy("2")] * both, Page(delay=0.1)
@@ -204,6 +209,7 @@ async def test_a_robots_txt_has_a_schedule_of_its_own(web: Web, crawl: Crawl) ->
     assert "robotstxt/backoff_count" not in outcome.stats
 
 
+@pytest.mark.each_loop
 @pytest.mark.parametrize(
     "held",
     [

@@ -59,7 +59,8 @@ async def test_only_pages_count_as_pages(web: Web, crawl: Crawl) -> None:
     (pages, responses), ours = counts
     assert pages < 3 <= responses, "it closes too early"
     assert 3 <= ours[0] == ours[1] == len(crawled)
-    assert outcome.stats["robotstxt/response_count"] == 9
+    # Three pages may be those of two sites, before the third robots.txt is there.
+    assert outcome.stats["robotstxt/response_count"] >= 6
 
 
 async def test_a_slow_robots_txt_closes_no_spider_earlier(web: Web, crawl: Crawl) -> None:

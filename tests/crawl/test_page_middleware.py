@@ -359,7 +359,6 @@ SCRAPED = '<html><body><a href="/shown">shown</a></body></html>'
 BEHIND = ["", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>", SCRAPED]
 
 
-@pytest.mark.each_loop
 @pytest.mark.parametrize("between", BEHIND)
 async def test_html_behind_the_end_tag_counts(web: Web, crawl: Crawl, between: str) -> None:
     """A browser adds it to the body. CSS and XPath find it as well."""
