@@ -82,7 +82,7 @@ $(COMPILED): .venv/test
 
 # Fails below the coverage given here, in percent.
 tests: .venv/test $(COMPILED)
-	$(call say,All tests on asyncio with branch coverage: about 3 minutes)
+	$(call say,All tests on asyncio with branch coverage: about 4 minutes)
 	$(call pytest,$(BIN)) --reactor=asyncio --cov --cov-report=
 	$(call say,Coverage: all of the protocol and 95 % of the rest)
 	$(BIN)/coverage report --include='scrapy_rep/protocol/*' --fail-under=100
@@ -90,11 +90,11 @@ tests: .venv/test $(COMPILED)
 
 # A part of the crawls: `make test-all` has the rest.
 each-loop: .venv/test .venv-oldest/test
-	$(call say,Some crawls on the default reactor of Twisted: about 25 seconds)
+	$(call say,Some crawls on the default reactor of Twisted: about 30 seconds)
 	$(call pytest,$(BIN)) --reactor=default $(EACH_LOOP)
-	$(call say,The same without a reactor: about 25 seconds)
+	$(call say,The same without a reactor: about 30 seconds)
 	$(call pytest,$(BIN)) -p no:twisted $(EACH_LOOP)
-	$(call say,The same with the oldest Scrapy: about 25 seconds)
+	$(call say,The same with the oldest Scrapy: about 30 seconds)
 	$(call pytest,$(OLDEST)) --reactor=asyncio $(EACH_LOOP)
 
 loops: .venv/test

@@ -315,10 +315,12 @@ class PolicyCache:
         if kind is Kind.DISALLOWED:
             return DROPS
         origin = self._parsed.get(key) or self.files.get(key)
-        has_rules = origin is not None and origin.content is not None and not origin.has_pacing
-        if judge is None and origin is not None and has_rules and self.now() < origin.refresh_at:
-            return READY  # the usual case
         tokens = self._crawl_tokens if address.tokens is None else address.tokens
+        has_rules = origin is not None and origin.content is not None
+        if judge is None and origin is not None and has_rules and self.now() < origin.refresh_at:
+            pacing = pacing_of(origin, tokens, self._terms) if origin.has_pacing else None
+            if pacing is None or pacing.hours is None:
+                return READY  # the usual case
         delay = self.frontier.known_host(address.host).delay
         gate = policy_gate(origin, kind, tokens, delay, self._moment(), self._terms, judge)
         return DROPS if gate is UNKNOWN and judge is None and key in self._stopped else gate
