@@ -20,7 +20,7 @@ from scrapy import Request
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings as ScrapySettings
 
-from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.clock import Clock
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.files import BackgroundFile

@@ -25,7 +25,7 @@ from scrapy.utils.asyncio import create_looping_call
 from twisted.python.failure import Failure
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.clock import Clock
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore

@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .crawl.middleware import RobotsTxtMiddleware
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
     from .frontier.frontier import Queued, queued, until_queued_below
+    from .middleware import RobotsTxtMiddleware
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.fingerprinter import CleanParamRequestFingerprinter
     from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware, page_directives
@@ -77,7 +77,7 @@ __all__ = [
 
 _NAMES = {
     "addon": ["Addon"],
-    "crawl.middleware": ["RobotsTxtMiddleware"],
+    "middleware": ["RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
     "frontier.frontier": ["Queued", "queued", "until_queued_below"],
     "pages.directives": ["AccessTerms", "PageDirectives"],

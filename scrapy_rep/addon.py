@@ -11,9 +11,9 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from .crawl.middleware import RobotsTxtMiddleware
 from .fetch.ftp import FTPDownloadHandler
 from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
+from .middleware import RobotsTxtMiddleware
 from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware
 
 PRIORITY = 100

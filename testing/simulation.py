@@ -78,10 +78,10 @@ IN_A_ROW = 55.0
 one comes after 60 seconds."""
 
 PLACES = (
-    "scrapy_rep.crawl.policy_cache.PolicyCache._on_content",
-    "scrapy_rep.crawl.policy_cache.PolicyCache._on_result",
-    "scrapy_rep.crawl.policy_store.PolicyStore.entry",
-    "scrapy_rep.crawl.policy_store.PolicyStore.load",
+    "scrapy_rep.policies.policies.PolicyCache._on_content",
+    "scrapy_rep.policies.policies.PolicyCache._on_result",
+    "scrapy_rep.fetch.policy_store.PolicyStore.entry",
+    "scrapy_rep.fetch.policy_store.PolicyStore.load",
     "scrapy_rep.fetch.fetcher.Fetcher._send",
     "scrapy_rep.fetch.fetcher.Fetcher._event",
     "scrapy_rep.fetch.fetcher.Fetcher._request",
@@ -601,14 +601,14 @@ def crawled(scenario: Scenario) -> tuple[Network, Crawler]:
     def now(_: object) -> float:
         return EPOCH + loop.now + sum(step for at, step in scenario.steps if at <= loop.now)
 
-    clock = "scrapy_rep.frontier.clock.Clock"
+    clock = "scrapy_rep.clock.Clock"
     try:
         with (
             contextlib.ExitStack() as stack,
             patch(f"{clock}.time", now),
             patch(f"{clock}.monotonic", lambda _: loop.now),
             patch("scrapy.core.downloader.monotonic", loop.time),
-            patch("scrapy_rep.crawl.file_table.MAX_PARSED", scenario.max_parsed),
+            patch("scrapy_rep.policies.origins.MAX_PARSED", scenario.max_parsed),
             patch("scrapy_rep.frontier.frontier.MAX_IDLE_HOSTS", scenario.max_idle_hosts),
             patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0),
         ):

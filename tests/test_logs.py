@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 import scrapy_rep
-from scrapy_rep.crawl import middleware
+from scrapy_rep import middleware
 from scrapy_rep.logs import MAX_TRACEBACK_LINES, MAX_VALUE_LENGTH, get_logger
 
 HOSTILE = "\x1b[31m\u202e\nINFO: forged"

@@ -15,8 +15,8 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy_rep import exceptions, settings
 from scrapy_rep.commands.context import EXIT_CODES, ExitCode, exit_code_help
 from scrapy_rep.commands.main import TOOLS, tools
-from scrapy_rep.frontier.engine import ATTRIBUTES
 from scrapy_rep.protocol.lint import Code, fix, lint
+from scrapy_rep.scrapy_internals import ATTRIBUTES
 from scrapy_rep.settings import _SETTINGS, Settings
 
 ROOT = Path(__file__).parent.parent

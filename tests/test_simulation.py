@@ -89,8 +89,8 @@ class Defect(NamedTuple):
     problem: str = ""
 
 
-ENGINE, FRONTIER = "scrapy_rep.frontier.engine.Engine", "scrapy_rep.frontier.frontier.Frontier"
-RULES = "scrapy_rep.crawl.middleware.RobotsTxtMiddleware.decide"
+ENGINE, FRONTIER = "scrapy_rep.scrapy_internals.Engine", "scrapy_rep.frontier.frontier.Frontier"
+RULES = "scrapy_rep.middleware.RobotsTxtMiddleware.decide"
 PUSH = "scrapy_rep.frontier.queue.OriginQueue.push"
 SCHEDULE = "scrapy_rep.fetch.fetcher.Fetcher.unexpected"
 

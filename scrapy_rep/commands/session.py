@@ -24,8 +24,8 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.misc import load_object
 
 from ..addon import Addon
-from ..crawl.middleware import RobotsTxtMiddleware
 from ..exceptions import SettingError
+from ..middleware import RobotsTxtMiddleware
 from ..protocol.paths import robots_txt_url
 from .context import CommandError, NoAnswerError
 from .sources import Policy, access_of

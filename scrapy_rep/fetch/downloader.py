@@ -19,7 +19,7 @@ from scrapy.http import Response
 from scrapy.http.headers import Headers
 from scrapy.utils.python import global_object_name
 
-from ..frontier.clock import Clock
+from ..clock import Clock
 from ..origin import OriginFile
 from ..protocol.access import REDIRECT_STATUSES, Answer
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader

@@ -19,8 +19,8 @@ from scrapy.utils.asyncio import CallLaterResult, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
-from ..frontier.clock import Clock, fire
-from ..frontier.engine import Engine
+from ..clock import Clock, fire
+from ..scrapy_internals import Engine
 
 T = TypeVar("T")
 

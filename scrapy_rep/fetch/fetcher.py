@@ -23,8 +23,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from ..frontier.clock import fire
-from ..frontier.engine import WATCH_INTERVAL
+from ..clock import fire
 from ..frontier.frontier import Frontier
 from ..logs import get_logger
 from ..origin import OriginFile
@@ -44,6 +43,7 @@ from ..protocol.access import (
 from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
+from ..scrapy_internals import WATCH_INTERVAL
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
 from .cookies import HopCookies

@@ -26,16 +26,16 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from ..clock import Clock, fire
 from ..logs import get_logger
+from ..policies.gate import EMPTY, READY, WAITING, Address, Gate, Kind, Place, pace_gate
+from ..scrapy_internals import Engine
 from ..settings import IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
-from .clock import Clock, fire
-from .engine import Engine
-from .gate import EMPTY, READY, WAITING, Address, Gate, Kind, Place, pace_gate
 from .hosts import FIRST_BACKOFF, Host
 from .reservation import Reservations
 
 if TYPE_CHECKING:
-    from ..crawl.policy_cache import PolicyCache
+    from ..policies.policies import PolicyCache
     from ..reports.event_log import CrawlLog
 
 logger = get_logger(__name__)

@@ -24,9 +24,9 @@ from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import build_from_crawler
 
-from .engine import start_queues
+from ..policies.gate import Address, Kind
+from ..scrapy_internals import start_queues
 from .frontier import Frontier, Queue, Queues, find_frontier
-from .gate import Address, Kind
 
 MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often

@@ -35,10 +35,10 @@ from scrapy import Request, Spider, signals
 from scrapy_redis.queue import Base, PriorityQueue  # type: ignore[import-untyped]
 
 from ..logs import get_logger
+from ..policies.gate import Address, Place
+from ..scrapy_internals import WATCH_INTERVAL
 from ..stores.base import LEASE
-from .engine import WATCH_INTERVAL
 from .frontier import Queue, Queues, find_frontier
-from .gate import Address, Place
 from .hosts import Host
 from .reservation import Reservations
 

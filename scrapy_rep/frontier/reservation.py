@@ -15,9 +15,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from ..clock import fire
 from ..logs import get_logger
 from ..stores.base import LEASE
-from .clock import fire
 from .hosts import FIRST_BACKOFF, Host
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
 
-from ..crawl.middleware import RobotsTxtMiddleware
+from ..middleware import RobotsTxtMiddleware
 from ..protocol.paths import origin_of
 
 

@@ -18,9 +18,9 @@ from scrapy.http import Response
 from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
-from ..crawl.middleware import AnswerObserver, RobotsTxtMiddleware
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..logs import get_logger
+from ..middleware import AnswerObserver, RobotsTxtMiddleware
 from ..protocol import usage
 from ..protocol.agents import product_tokens
 from ..startup import abort_on_setting_error

@@ -29,8 +29,8 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
 from .. import __version__
+from ..clock import Clock
 from ..exceptions import SettingError
-from ..frontier.clock import Clock
 from ..logs import get_logger
 from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from ..clock import Clock
 from ..exceptions import SettingError
-from ..frontier.clock import Clock
 from ..settings import Settings
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from twisted.internet.defer import DeferredList
 from twisted.python.failure import Failure
 
 from scrapy_rep import Addon, Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.frontier.clock import Clock as MachineClock
+from scrapy_rep.clock import Clock as MachineClock
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site
 
@@ -329,7 +329,7 @@ class VirtualClock(MachineClock):
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of the package during the test."""
     clock = Clock()
-    name = "scrapy_rep.frontier.clock.Clock"
+    name = "scrapy_rep.clock.Clock"
     monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
     monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
     return clock

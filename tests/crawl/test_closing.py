@@ -13,10 +13,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.crawl.file_table import FileTable
-from scrapy_rep.frontier.clock import Clock as MachineClock
-from scrapy_rep.frontier.engine import WATCH_INTERVAL
+from scrapy_rep.clock import Clock as MachineClock
 from scrapy_rep.frontier.frontier import Frontier, find_frontier
+from scrapy_rep.policies.origins import FileTable
+from scrapy_rep.scrapy_internals import WATCH_INTERVAL
 from testing.counters import left_over
 from testing.faults import answer_when, silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text

@@ -18,10 +18,10 @@ from scrapy.settings import default_settings
 from twisted.internet.error import ConnectError
 
 from scrapy_rep import Reason
-from scrapy_rep.crawl.policy_cache import PolicyCache
+from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.origin import Origin
+from scrapy_rep.policies.policies import PolicyCache
 from testing.counters import left_over
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of, raw
 from testing.web import Page, Web, redirect
@@ -210,7 +210,7 @@ async def test_a_fetch_is_cancelled_once(
                 cancelled.append(error)
 
     monkeypatch.setattr(PolicyCache, "_on_content", wait)
-    monkeypatch.setattr("scrapy_rep.crawl.file_table.MAX_PARSED", 0)
+    monkeypatch.setattr("scrapy_rep.policies.origins.MAX_PARSED", 0)
     await crawl([*site.urls("/b"), *other.urls("/c")], settings, spider=Closer, awaited=[other])
     assert len(cancelled) == 1
     assert site.paths.count("/robots.txt") == 1

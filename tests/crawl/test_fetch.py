@@ -24,7 +24,7 @@ from scrapy.exceptions import IgnoreRequest, StopDownload, _InvalidOutput
 from scrapy.http import Response
 
 from scrapy_rep import Reason
-from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.clock import Clock
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing import faults

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.frontier.clock import Clock as MachineClock
+from scrapy_rep.clock import Clock as MachineClock
 from testing.faults import RULES, answer_when
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 

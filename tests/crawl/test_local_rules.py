@@ -14,8 +14,8 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict
-from scrapy_rep.crawl.local_rules import LocalRulesFile
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.policies.local_rules import LocalRulesFile
 from testing.faults import answer_when
 from testing.web import Page, Site, Web, redirect, text
 

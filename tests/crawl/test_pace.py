@@ -14,9 +14,9 @@ from scrapy.http import HtmlResponse
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason
-from scrapy_rep.crawl import file_table
+from scrapy_rep.clock import Clock as MachineClock
 from scrapy_rep.frontier import frontier as frontier_module
-from scrapy_rep.frontier.clock import Clock as MachineClock
+from scrapy_rep.policies import origins
 from testing.faults import answer_when, raw
 from testing.web import Page, Web, between, gaps, redirect
 
@@ -194,7 +194,7 @@ async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frontier_module, "MAX_IDLE_HOSTS", 0)
-    monkeypatch.setattr(file_table, "MAX_PARSED", 1)
+    monkeypatch.setattr(origins, "MAX_PARSED", 1)
     slow = web.site(delayed(0.2))
     other = web.site(ALL, {"/": Page(b"", delay=0.4)}, host="127.0.0.2")
     exempt = [Request(url, meta=dict(EXEMPT)) for url in slow.urls("/2", "/3")]

@@ -9,8 +9,8 @@ import pytest
 from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.crawl.policy_store import PolicyStore
-from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.clock import Clock
+from scrapy_rep.fetch.policy_store import PolicyStore
 from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import FetchResult, Rules, Unavailable

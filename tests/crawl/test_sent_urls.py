@@ -205,7 +205,7 @@ async def test_pages_that_wait_for_a_slow_robots_txt_block_none(web: Web, crawl:
 
 
 async def test_waiting_is_limited(web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_rep.frontier.engine.MAX_WAITING_BYTES", 2000)
+    monkeypatch.setattr("scrapy_rep.scrapy_internals.MAX_WAITING_BYTES", 2000)
     silent = web.site(stall(), host="127.0.0.2")
     paths = numbers(8)
     site = web.site(PRIVATE, {path: redirect(silent.url(path)) for path in paths})

@@ -18,10 +18,10 @@ import pytest
 from scrapy import Request, signals
 
 from scrapy_rep import Verdict
-from scrapy_rep.crawl.policy_cache import PolicyCache
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.frontier.gate import Address, Place
 from scrapy_rep.origin import Origin
+from scrapy_rep.policies.gate import Address, Place
+from scrapy_rep.policies.policies import PolicyCache
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, ThreadedStore
 from scrapy_rep.stores.claims import Claims

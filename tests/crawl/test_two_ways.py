@@ -16,8 +16,8 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxtMiddleware
-from scrapy_rep.frontier.gate import Place
 from scrapy_rep.origin import DAY, Origin
+from scrapy_rep.policies.gate import Place
 from scrapy_rep.protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing.faults import answer_when

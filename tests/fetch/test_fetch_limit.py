@@ -11,9 +11,9 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.downloader import in_words
 from scrapy_rep.fetch.fetch_limit import OLD, FetchLimit, Permit
-from scrapy_rep.frontier.clock import Clock
 from tests.frontier.doubles import FakeClock, FakeEngine, settle
 
 LONG = 3600

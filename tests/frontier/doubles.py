@@ -16,11 +16,11 @@ from scrapy.utils.test import get_crawler
 from twisted.internet import task
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.clock import Clock
 from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.clock import Clock
 from scrapy_rep.frontier.frontier import Frontier
-from scrapy_rep.frontier.gate import READY, UNKNOWN, Address, Gate, Kind, Place
 from scrapy_rep.frontier.queue import OriginPriorityQueue
+from scrapy_rep.policies.gate import READY, UNKNOWN, Address, Gate, Kind, Place
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.settings import read_settings
 from testing.counters import left_in_frontier
@@ -92,7 +92,7 @@ async def settle() -> None:
 
 
 class FakeEngine:
-    """What the frontier uses of :class:`~scrapy_rep.frontier.engine.Engine`."""
+    """What the frontier uses of :class:`~scrapy_rep.scrapy_internals.Engine`."""
 
     def __init__(self) -> None:
         self.active: set[Request] = set()

@@ -9,8 +9,8 @@ from scrapy import Request
 
 from scrapy_rep.frontier import frontier as module
 from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN
-from scrapy_rep.frontier.gate import Gate, Place
 from scrapy_rep.frontier.queue import PriorityFirstQueue
+from scrapy_rep.policies.gate import Gate, Place
 
 from .doubles import FakeCrawl, begin, settle
 

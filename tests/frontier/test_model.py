@@ -19,8 +19,8 @@ from hypothesis.stateful import (
 from scrapy import Request
 
 from scrapy_rep.frontier.frontier import Queue
-from scrapy_rep.frontier.gate import Place
 from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
+from scrapy_rep.policies.gate import Place
 
 from .doubles import FakeCrawl
 

@@ -15,7 +15,7 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.squeues import PickleFifoDiskQueue
 
 from scrapy_rep.frontier import queue as module
-from scrapy_rep.frontier.gate import READY
+from scrapy_rep.policies.gate import READY
 
 from .doubles import FakeCrawl
 

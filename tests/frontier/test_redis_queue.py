@@ -10,8 +10,8 @@ from unittest.mock import Mock
 import pytest
 from redis import RedisError
 
-from scrapy_rep.frontier.clock import Clock
-from scrapy_rep.frontier.gate import Place
+from scrapy_rep.clock import Clock
+from scrapy_rep.policies.gate import Place
 
 pytest.importorskip("scrapy_redis")
 

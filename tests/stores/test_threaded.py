@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.frontier.clock import Clock
+from scrapy_rep.clock import Clock
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.sqlite import SQLiteStore
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_rep.frontier import engine as module
-from scrapy_rep.frontier.engine import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
+from scrapy_rep import scrapy_internals as module
+from scrapy_rep.scrapy_internals import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
 from tests.import_contracts import attributes_used_in
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.crawl import file_table
-from scrapy_rep.crawl.file_table import FileTable, pack, unpack
 from scrapy_rep.origin import Origin, State, Tdm, UnreachablePolicy
+from scrapy_rep.policies import origins
+from scrapy_rep.policies.origins import FileTable, pack, unpack
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import CopyInfo, FetchResult, NotModified, Rules, Unavailable
 from scrapy_rep.protocol.records import Pacing
@@ -127,7 +127,7 @@ def places(table: Table) -> tuple[str, str]:
 
 
 def test_the_least_recently_used_are_packed_then_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_table, "MAX_PARSED", 2)
+    monkeypatch.setattr(origins, "MAX_PARSED", 2)
     table = Table(4)
     add(table, *"abc")
     assert places(table) == ("a", "bc")
@@ -150,7 +150,7 @@ def test_the_least_recently_used_are_packed_then_removed(monkeypatch: pytest.Mon
 
 def test_the_octets_of_packed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("MAX_PARSED", 1), ("MIN_PACKED_OCTETS", 600), ("PACKED_OCTETS", 1)):
-        monkeypatch.setattr(file_table, name, value)
+        monkeypatch.setattr(origins, name, value)
     table = Table(100)
     keys = [str(number) for number in range(50)]
     add(table, *keys)
@@ -163,7 +163,7 @@ def test_the_octets_of_packed_files_are_limited(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_octets_of_parsed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_table, "MAX_PARSED_OCTETS", 1000)
+    monkeypatch.setattr(origins, "MAX_PARSED_OCTETS", 1000)
     table = Table(10)
     add(table, *"abc")
     assert places(table) == ("", "abc")

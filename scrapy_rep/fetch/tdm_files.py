@@ -22,7 +22,7 @@ from ..protocol.tdmrep import TDM_FILE, TdmRep
 from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 if TYPE_CHECKING:
-    from .policy_cache import PolicyCache
+    from ..policies.policies import PolicyCache
 
 logger = get_logger(__name__)
 

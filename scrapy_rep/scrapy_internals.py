@@ -23,7 +23,7 @@ from scrapy.http import Response
 from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.squeues import FifoMemoryQueue
 
-from ..logs import get_logger
+from .logs import get_logger
 
 logger = get_logger(__name__)
 

@@ -3,7 +3,7 @@
 The methods of :class:`RobotsTxtMiddleware` are in the order in which they process a request:
 
 1. Does robots.txt apply? A request whose URL has none proceeds.
-2. Is its gate open (:mod:`scrapy_rep.frontier.gate`)? Then it has a verdict, which is stored in its
+2. Is its gate open (:mod:`scrapy_rep.policies.gate`)? Then it has a verdict, which is stored in its
    ``meta``, and it proceeds. So do most requests, because the queues of the frontier ask the same.
 3. If its gate drops it, the verdict is in the exception.
 4. Otherwise it waits in the downloader, in a queue of its own for the origin, until that changes.
@@ -22,25 +22,25 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.utils.misc import load_object
 
-from ..exceptions import RobotsTxtDisallowed, forbidden_by
-from ..fetch.downloader import DOWNLOAD, Downloaded
-from ..frontier.clock import Clock
-from ..frontier.engine import MAX_EXTRA, Engine
-from ..frontier.frontier import SLOW_DOWN, FrontierOwner
-from ..frontier.gate import Address, Gate, Kind, Place
-from ..logs import get_logger
-from ..origin import Origin
-from ..protocol.access import retry_after
-from ..protocol.paths import host_of, lacks_host, origin_of, path_of
-from ..protocol.verdict import Reason, Verdict
-from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
-from ..startup import abort_on_setting_error, warn_about_configuration
-from .policy_cache import PolicyCache
+from .clock import Clock
+from .exceptions import RobotsTxtDisallowed, forbidden_by
+from .fetch.downloader import DOWNLOAD, Downloaded
+from .frontier.frontier import SLOW_DOWN, FrontierOwner
+from .logs import get_logger
+from .origin import Origin
+from .policies.gate import Address, Gate, Kind, Place
+from .policies.policies import PolicyCache
+from .protocol.access import retry_after
+from .protocol.paths import host_of, lacks_host, origin_of, path_of
+from .protocol.verdict import Reason, Verdict
+from .scrapy_internals import MAX_EXTRA, Engine
+from .settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, read_settings
+from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ..reports.event_log import CrawlLog
+    from .reports.event_log import CrawlLog
 
 logger = get_logger(__name__)
 

@@ -13,10 +13,10 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..frontier.hosts import Host
 from ..origin import Action, Origin, UnreachablePolicy
 from ..protocol.records import Pacing
 from ..protocol.verdict import Reason, TextEnum, Verdict
-from .hosts import Host
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -19,12 +19,27 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
+from ..clock import Clock
 from ..fetch.fetcher import Fetcher
 from ..fetch.outcome_log import log_outcome
-from ..frontier.clock import Clock
-from ..frontier.engine import WATCH_INTERVAL, Engine
+from ..fetch.policy_store import open_policy_store
+from ..fetch.tdm_files import TdmFiles
 from ..frontier.frontier import Frontier
-from ..frontier.gate import (
+from ..frontier.reservation import Reservations
+from ..logs import get_logger
+from ..origin import Action, Origin, State, UnreachablePolicy
+from ..protocol.access import Cancelled, FetchResult, Rules
+from ..protocol.agents import parse_user_agent
+from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
+from ..protocol.records import Pacing, describe
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.tdmrep import TdmRule
+from ..protocol.verdict import Reason, Verdict
+from ..robotparser import RepRobotParser
+from ..scrapy_internals import WATCH_INTERVAL, Engine
+from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
+from ..stores.claims import Lookup
+from .gate import (
     DROPS,
     READY,
     UNKNOWN,
@@ -38,22 +53,7 @@ from ..frontier.gate import (
     pacing_of,
     policy_gate,
 )
-from ..frontier.reservation import Reservations
-from ..logs import get_logger
-from ..origin import Action, Origin, State, UnreachablePolicy
-from ..protocol.access import Cancelled, FetchResult, Rules
-from ..protocol.agents import parse_user_agent
-from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
-from ..protocol.records import Pacing, describe
-from ..protocol.robotstxt import RobotsTxt
-from ..protocol.tdmrep import TdmRule
-from ..protocol.verdict import Reason, Verdict
-from ..robotparser import RepRobotParser
-from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, Settings
-from ..stores.claims import Lookup
-from .file_table import FileTable
-from .policy_store import open_policy_store
-from .tdm_files import TdmFiles
+from .origins import FileTable
 
 if TYPE_CHECKING:  # what most crawls do not import
     from ..reports.archive import Archive

@@ -9,9 +9,8 @@ from functools import partial
 
 from scrapy.statscollectors import StatsCollector
 
+from ..clock import Clock
 from ..exceptions import SettingError
-from ..fetch.fetcher import access_policy, longest_fetch
-from ..frontier.clock import Clock
 from ..origin import Origin
 from ..protocol.access import FetchResult, Rules
 from ..settings import Settings, without_passwords
@@ -20,6 +19,7 @@ from ..stores.base import TTL
 from ..stores.claims import Claims, Lookup
 from ..stores.entry import reinterpreted
 from ..stores.registry import open_store
+from .fetcher import access_policy, longest_fetch
 
 MAX_CLOCK_SKEW = 300.0
 """Seconds by which the clocks of two machines may differ (ours; Kerberos has the same default). An
