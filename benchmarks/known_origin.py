@@ -90,7 +90,7 @@ class Asker(Spider):
             yield (time.perf_counter() - began) / len(requests)
             for request in requests:
                 if isinstance(middleware, RobotsTxtMiddleware):
-                    middleware.frontier.finish(request, sent=False)
+                    middleware.frontier.finish_unsent(request)
 
     def _paced_rounds(self, root: str) -> Iterator[float]:
         engine: Any = self.crawler.engine

@@ -29,11 +29,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .addon import Addon
     from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
-    from .frontier.frontier import Queued, queued, until_queued_below
+    from .frontier.queued import Queued, Waits, queued, until_queued_below, waiting
     from .middleware import RobotsTxtMiddleware
     from .pages.directives import AccessTerms, PageDirectives
     from .pages.fingerprinter import CleanParamRequestFingerprinter
     from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware, page_directives
+    from .policies.gate import Wait
     from .protocol.lint import Finding, Severity, lint
     from .protocol.parser import Group
     from .protocol.paths import robots_txt_url
@@ -68,18 +69,22 @@ __all__ = [
     "Severity",
     "Verdict",
     "VisitTime",
+    "Wait",
+    "Waits",
     "lint",
     "page_directives",
     "queued",
     "robots_txt_url",
     "until_queued_below",
+    "waiting",
 ]
 
 _NAMES = {
     "addon": ["Addon"],
     "middleware": ["RobotsTxtMiddleware"],
     "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
-    "frontier.frontier": ["Queued", "queued", "until_queued_below"],
+    "frontier.queued": ["Queued", "Waits", "queued", "until_queued_below", "waiting"],
+    "policies.gate": ["Wait"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
     "pages.middleware": ["AnswerMiddleware", "PageDirectivesMiddleware", "page_directives"],

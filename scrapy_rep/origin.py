@@ -119,6 +119,55 @@ class UnreachablePolicy(NamedTuple):
     """Days after the first failure from which on everything is allowed."""
 
 
+@dataclass(slots=True)
+class Notes:
+    """What one crawl notes about a file of an origin. No store keeps it.
+
+    Times are seconds on the monotonic clock.
+    """
+
+    answered_at: float = -inf
+    """When the last fetch of this crawl ended."""
+    is_unused: bool = False
+    """Whether no request has used the last answer yet."""
+    waits_since: float = inf
+    """Since when requests have to wait, however often the answer has changed. inf if the last
+    answer lets them start, or if a request has started since."""
+    waits_until: float = inf
+    """Until when requests have to wait because of the last answer; inf: until the next one."""
+    logged_error: bool = False
+    """Whether an error in a fetch that nobody foresaw was logged."""
+    logged_pace: str | None = None
+    """The text about the pace that was logged last."""
+    logged_unavailable: str = ""
+    """Why there were no rules, if that was logged."""
+
+    def answer(self, at: float, seconds: float) -> None:
+        """Note that a fetch has ended, because of which requests have to wait for ``seconds``.
+
+        Infinity: until the next answer.
+        """
+        self.waits_since = at - self.waited(at) if seconds else inf
+        self.answered_at, self.is_unused, self.waits_until = at, True, at + seconds
+
+    def use(self) -> None:
+        """Note that a request starts because of the last answer."""
+        self.is_unused, self.waits_since = False, inf
+
+    def waited(self, now: float) -> float:
+        """Return for how many seconds requests have had to wait.
+
+        Returns 0 if a request could start since, or if nothing has waited.
+        """
+        return max(now - self.waits_since, 0) if now < self.waits_until + MAX_GAP else 0
+
+
+class Restored(NamedTuple):
+    """An entry of the store that replaces a fetch."""
+
+    entry: Entry
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
@@ -141,8 +190,7 @@ class OriginFile:
     last URL."""
     is_cancelled: bool = False
     """Whether the latest fetch was cancelled. A failure of it has no meaning."""
-    is_error_reported: bool = False
-    """Whether an error in a fetch that nobody foresaw was logged."""
+    notes: Notes = field(default_factory=Notes)
 
     def __post_init__(self) -> None:
         self.host = host_of(self.key)
@@ -173,8 +221,8 @@ class Tdm(NamedTuple):
 class Origin(OriginFile):
     """One origin (scheme, host, port), and what is known of its robots.txt.
 
-    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path. Times are
-    seconds on the clock of the caller.
+    Only events change it, and a store keeps most of it. Before ``refresh_at``, :meth:`verdict` can
+    be called at once: this is the hot path. Times are seconds since 1970.
     """
 
     name, path, stats = "robots.txt", ROBOTS_TXT, "robotstxt"
@@ -202,8 +250,6 @@ class Origin(OriginFile):
     """Why the last response had no rules, in the state UNAVAILABLE."""
     fetched_at: float = 0
     """When the last fetch ended that was not cancelled, by this crawler or another."""
-    answered_at: float = -inf
-    """When the last fetch of this crawl ended, on the caller's monotonic clock."""
     source: str = "site"
     """Where the last response came from: ``site``, ``http-cache``, or ``store`` if another crawl,
     or an earlier one, got it."""
@@ -213,17 +259,6 @@ class Origin(OriginFile):
     """What is known of the TDM file; None before its first fetch has ended."""
     has_pacing: bool = False
     """Whether the good copy has a Crawl-delay, a Request-rate or a Visit-time."""
-    reported_pace: str | None = None
-    """The text about the pace that was logged last."""
-    waits_since: float = inf
-    """Since when requests have to wait, however often the answer has changed, on the monotonic
-    clock. inf if the last answer lets them start, or if a request has started since."""
-    waits_until: float = inf
-    """Until when requests have to wait because of the last answer; inf: until the next one."""
-    is_unused: bool = False
-    """Whether no request has used the last answer yet."""
-    reported_unavailable: str = ""
-    """Why there were no rules, if that was logged."""
     _pacings: dict[tuple[str, ...], Pacing | None] = field(default_factory=dict)
     """The results of :meth:`pacing` for the good copy. The last one was asked for last."""
 
@@ -253,11 +288,26 @@ class Origin(OriginFile):
         self._change_state(FetchStarted)
         self.in_flight, self.is_cancelled, self.redirects = True, False, ()
 
-    def apply(self, event: FetchResult, now: float) -> None:
+    def apply(self, event: FetchResult | Restored, now: float) -> None:
         """Note the result of the fetch in progress."""
+        if isinstance(event, Restored):
+            self._apply_entry(event.entry)
+            return
         self._expire(now)
         self._change_state(type(event))
         self.in_flight = False
+        if isinstance(event, Cancelled):
+            return
+        if isinstance(event, Unreachable):
+            self._apply_failure(event, now)
+        else:
+            self._apply_answer(event)
+            self.refresh_at = self.expires_at - REFRESH_AHEAD * max(self.expires_at - now, 0)
+        is_cached = isinstance(event, (Rules, Unavailable)) and event.from_cache
+        self.source = "http-cache" if is_cached else "site"
+        self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
+
+    def _apply_answer(self, event: Rules | NotModified | Unavailable) -> None:
         match event:
             case Rules():
                 self.set_copy(event.content, event.copy, len(event.body))
@@ -267,26 +317,20 @@ class Origin(OriginFile):
             case Unavailable():
                 self.set_copy(None, None)
                 self.status, self.url, self.unavailable = event.status, event.url, event.result
-            case Unreachable():
-                self.failures += 1
-                self.refresh_at = now + (event.retry_after or retry_interval(self.failures))
-                if self.state is State.UNREACHABLE:
-                    self.status, self.url, self.failure = event.status, event.url, event.failure
-                    if self.unreachable_since is None:
-                        self.unreachable_since = now
-                else:  # a refresh failed: the known policy stays in use
-                    self.refresh_at = min(self.refresh_at, self.expires_at)
-            case Cancelled():
-                return
             case _:
                 assert_never(event)
-        if isinstance(event, (Rules, NotModified, Unavailable)):
-            self.failure = self.unreachable_since = None
-            self.failures, self.expires_at = 0, event.expires_at
-            self.refresh_at = self.expires_at - REFRESH_AHEAD * max(self.expires_at - now, 0)
-        is_cached = isinstance(event, (Rules, Unavailable)) and event.from_cache
-        self.source = "http-cache" if is_cached else "site"
-        self.fetched_at = round(now, 3)  # as a store keeps it, so that the two can be compared
+        self.failure = self.unreachable_since = None
+        self.failures, self.expires_at = 0, event.expires_at
+
+    def _apply_failure(self, event: Unreachable, now: float) -> None:
+        self.failures += 1
+        self.refresh_at = now + (event.retry_after or retry_interval(self.failures))
+        if self.state is State.UNREACHABLE:
+            self.status, self.url, self.failure = event.status, event.url, event.failure
+            if self.unreachable_since is None:
+                self.unreachable_since = now
+        else:  # a refresh failed: the known policy stays in use
+            self.refresh_at = min(self.refresh_at, self.expires_at)
 
     def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
         """Replace the good copy, or remove it. The state says whether it is in use.
@@ -296,25 +340,6 @@ class Origin(OriginFile):
         self.content, self.copy, self.octets = content, copy, octets
         self._pacings.clear()
         self.has_pacing = content is not None and content.has_pacing
-
-    def record_answer(self, at: float, seconds: float) -> None:
-        """Record that a fetch has ended, at a time on the caller's monotonic clock.
-
-        ``seconds``: how long requests have to wait because of it. Infinity: until the next one.
-        """
-        self.waits_since = at - self.waited(at) if seconds else inf
-        self.answered_at, self.is_unused, self.waits_until = at, True, at + seconds
-
-    def record_use(self) -> None:
-        """Record that a request starts because of the last answer."""
-        self.is_unused, self.waits_since = False, inf
-
-    def waited(self, now: float) -> float:
-        """Return for how many seconds requests have had to wait, at ``now`` on the monotonic clock.
-
-        Returns 0 if a request could start since, or if nothing has waited.
-        """
-        return max(now - self.waits_since, 0) if now < self.waits_until + MAX_GAP else 0
 
     def forget_validators(self) -> None:
         """Make the next fetch unconditional, so that it gets the file itself."""
@@ -340,8 +365,8 @@ class Origin(OriginFile):
     def restore(self, entry: Entry, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
-        Returns whether the entry replaces the fetch in progress, which ends with
-        :meth:`apply_entry`. Otherwise that fetch continues, with the good copy and the earlier
+        Returns whether the entry replaces the fetch in progress, whose result is then
+        :class:`Restored`. Otherwise that fetch continues, with the good copy and the earlier
         failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
@@ -362,8 +387,7 @@ class Origin(OriginFile):
         is_usable = not is_refresh and entry.result is not AccessResult.UNREACHABLE
         return now < (entry.expires_at if is_usable else entry.refresh_at)
 
-    def apply_entry(self, entry: Entry) -> None:
-        """End the fetch in progress with a stored entry that replaces it."""
+    def _apply_entry(self, entry: Entry) -> None:
         self.in_flight, self.source = False, "store"
         if entry.fetched_at != self.fetched_at:  # a failed refresh: the policy stays in use
             return

@@ -14,9 +14,9 @@ def left_in_frontier(frontier: Any) -> dict[str, int]:
     """What must be 0 after the end of a crawl, by its name."""
     return {
         "requests in progress": len(frontier.in_progress),
-        "requests that wait in the downloader": len(frontier.waiting),
-        "requests to hosts": sum(host.active for host in frontier.hosts.values()),
-        "alarms": sum(host.alarm_at < inf for host in frontier.hosts.values()),
+        "requests that wait in the downloader": len(frontier.waiters),
+        "requests to hosts": sum(host.active for host in frontier.hosts),
+        "alarms": sum(host.alarm_at < inf for host in frontier.hosts),
         "requests beyond CONCURRENT_REQUESTS": len(frontier.engine.extra),
     }
 
@@ -24,9 +24,9 @@ def left_in_frontier(frontier: Any) -> dict[str, int]:
 def left_over(crawler: Crawler) -> list[str]:
     """The counters and queues that are not empty after the end of a crawl, as messages."""
     middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-    cache, frontier = middleware.policies, middleware.frontier
-    reservations, permits = frontier.reservations, cache.fetcher.limit
-    claims = cache.store.claims if cache.store is not None else None
+    frontier, store = middleware.frontier, middleware.crawl.store
+    fetcher = middleware.crawl.fetches.fetcher
+    reservations, permits = frontier._reservations, fetcher.limit
     limit = crawler.settings.getint("CONCURRENT_REQUESTS")
     scrapy_engine: Any = crawler.engine
     downloader = scrapy_engine.downloader
@@ -35,9 +35,9 @@ def left_over(crawler: Crawler) -> list[str]:
         "active": len(downloader.active),
         "in slots": sum(len(slot.active) for slot in downloader.slots.values()),
         "added to CONCURRENT_REQUESTS": downloader.total_concurrency - limit,
-        "fetches": len(cache.fetcher.in_progress),
-        "responses that wait": len(cache.fetcher.awaited),
-        "claims and saves": len(claims._claimed) + claims._saves if claims is not None else 0,
+        "fetches": len(fetcher.in_progress),
+        "responses that wait": len(fetcher.awaited),
+        "claims and saves": len(store._loads) + store._saves if store is not None else 0,
         "reserved hosts": len(reservations._hosts) if reservations is not None else 0,
         "permits": len(permits.in_progress) + len(permits._waiting),
     }

@@ -17,7 +17,7 @@ import pytest
 import benchmarks
 import checks
 from scrapy_rep.commands.main import tools
-from scrapy_rep.policies.local_rules import LocalRulesFile
+from scrapy_rep.local_rules_file import LocalRulesFile
 from testing import harness
 
 ROOT = Path(__file__).parent.parent

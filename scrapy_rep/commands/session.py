@@ -76,8 +76,7 @@ class Session:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self.middleware: RobotsTxtMiddleware = middleware
-        self._bodies: dict[str, bytes] = {}
-        middleware.policies.bodies = self._bodies
+        self._bodies = middleware.crawl.fetches.keep_bodies()
         self.end = asyncio.Event()
         """Set at the end of the session."""
 
@@ -118,18 +117,18 @@ class Session:
         self._loop.call_soon_threadsafe(self.end.set)
 
     async def _policy(self, key: str, page_url: str | None) -> Policy:
-        cache = self.middleware.policies
-        origin = await cache.wait_for(key, Request(page_url or robots_txt_url(key)))
+        crawl = self.middleware.crawl
+        origin = await crawl.fetches.wait_for(key, Request(page_url or robots_txt_url(key)))
         if origin is None:
             raise _ended_early()
         body = self._bodies.pop(origin.key, None)
         return Policy(
             origin.key,
             origin.content,
-            partial(cache.verdict, origin),
+            partial(crawl.policies.verdict, origin),
             access_of(origin),
             body if origin.content else None,
-            lambda tokens: cache.seconds_between(origin.pacing(tokens)),
+            lambda tokens: crawl.policies.delay(origin, tokens) or 0,
         )
 
 

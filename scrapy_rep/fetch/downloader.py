@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from errno import EMFILE, ENFILE
-from ipaddress import IPv4Address, IPv6Address
 from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
@@ -20,14 +19,13 @@ from scrapy.http.headers import Headers
 from scrapy.utils.python import global_object_name
 
 from ..clock import Clock
+from ..ip_addresses import Address
 from ..origin import OriginFile
 from ..protocol.access import REDIRECT_STATUSES, Answer
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
-
-Address = IPv4Address | IPv6Address
 
 DOWNLOAD = "robotstxt_download"
 """The meta key under which the signal handlers find the state of a download."""

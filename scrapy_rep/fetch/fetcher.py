@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from scrapy import Request
@@ -23,10 +23,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from ..clock import fire
-from ..frontier.frontier import Frontier
+from ..clock import Clock, fire
+from ..closing import Closing
 from ..logs import get_logger
-from ..origin import OriginFile
+from ..origin import OriginFile, Restored
 from ..protocol import access
 from ..protocol.access import (
     AccessPolicy,
@@ -40,10 +40,11 @@ from ..protocol.access import (
     Unreachable,
     retry_pause,
 )
-from ..protocol.paths import ROBOTS_TXT, host_of
+from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
-from ..scrapy_internals import WATCH_INTERVAL
+from ..recorder import Recorder
+from ..scrapy_internals import WATCH_INTERVAL, Engine
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
 from .cookies import HopCookies
@@ -83,6 +84,23 @@ REFRESH_WAIT = 2.0
 for. Most files arrive within half a second."""
 
 
+class Demand(Protocol):
+    """What fetches have to know of the requests of a crawl. The frontier knows it."""
+
+    @property
+    def queue_size(self) -> int:
+        """How many requests the scheduler has."""
+
+    def needs(self, origin: str) -> bool:
+        """Whether the queues have requests to an origin."""
+
+    def is_waiting(self, request: Request) -> bool:
+        """Whether a request waits in the downloader."""
+
+    def finish(self, request: Request) -> None:
+        """End a request, if it is in progress."""
+
+
 class Fetch(NamedTuple):
     """A fetch in progress."""
 
@@ -100,21 +118,24 @@ class Fetcher:
         self,
         crawler: Crawler,
         settings: Settings,
-        frontier: Frontier,
+        engine: Engine,
+        clock: Clock,
+        closing: Closing,
+        recorder: Recorder,
+        demand: Demand,
         *,
         shared: bool = False,
         record: Record | None = None,
     ) -> None:
-        assert crawler.stats is not None
         self._crawler = crawler
-        self._stats = crawler.stats
-        self._frontier = frontier
-        self._engine, self._clock = frontier.engine, frontier.clock
         self._settings = settings
+        self._engine = engine
+        self._clock = clock
+        self._closing = closing
+        self._recorder = recorder
+        self._demand = demand
         self._shared = shared
         self._record = record
-        self._failing: set[tuple[str, bool]] = set()
-        """The middlewares whose errors were logged, and whether these were IgnoreRequest."""
         most, connections = settings.concurrent_robotstxt_requests, settings.connections
         self.limit = FetchLimit(most, self._clock, self._engine, connections)
         self.in_progress: dict[str, Fetch] = {}
@@ -124,7 +145,6 @@ class Fetcher:
         self.awaited: list[tuple[str, Request]] = []
         """The origins for whose files a request or its response waits outside of the queues, such
         as that of its final URL."""
-        self._has_warned_of_files = False
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
@@ -133,8 +153,8 @@ class Fetcher:
     def start(
         self,
         file: OriginFile,
-        fetch: Callable[[], Awaitable[FetchResult]],
-        finish: Callable[[FetchResult], None],
+        fetch: Callable[[], Awaitable[FetchResult | Restored]],
+        finish: Callable[[Any], None],
     ) -> None:
         """Fetch a file in a task of its own, unless it is being fetched.
 
@@ -145,7 +165,7 @@ class Fetcher:
         if url in self.in_progress:
             return
 
-        def end(result: FetchResult | Failure) -> None:
+        def end(result: FetchResult | Restored | Failure) -> None:
             del self.in_progress[url]
             self.recent.discard(url)
             if isinstance(result, Failure):
@@ -172,14 +192,14 @@ class Fetcher:
 
     def _log_error(self, file: OriginFile, error: BaseException | None, effect: str = "") -> None:
         """Log the first error of a file which nobody foresaw."""
-        if not file.is_error_reported:
-            file.is_error_reported = True
+        if not file.notes.logged_error:
+            file.notes.logged_error = True
             logger.error(
                 "Unexpected error while handling the %(file)s of %(origin)s%(effect)s. If the "
                 "error is not in your own code, please report this bug.",
                 {"file": file.name, "origin": file.key, "effect": effect},
                 exc_info=error,
-                extra={"spider": self._crawler.spider},
+                extra=self._recorder.extra,
             )
 
     async def ended(self, url: str) -> bool:
@@ -206,9 +226,9 @@ class Fetcher:
 
     def _is_wanted(self, key: str) -> bool:
         """Whether a request or a response waits for a file of an origin."""
-        may_wait = self._frontier.may_wait
+        may_wait = self._closing.may_wait
         is_awaited = any(key == each and may_wait(request) for each, request in self.awaited)
-        return is_awaited or bool(self._frontier.places(host_of(key), key))
+        return is_awaited or self._demand.needs(key)
 
     def _grow_old(self, url: str) -> None:
         """Note that a fetch is no longer recent, unless it has ended: others may begin."""
@@ -221,7 +241,7 @@ class Fetcher:
         self.limit.update()
         active = self._engine.active
         is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
-        is_over = is_over and not any(map(len, self._frontier.queues))
+        is_over = is_over and not self._demand.queue_size
         self._idle_polls = self._idle_polls + 1 if is_over else 0
         if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
             self.cancel(unwanted=True)
@@ -376,8 +396,7 @@ class Fetcher:
         """
 
         def is_waiting() -> bool:
-            waits = request in self._frontier.waiting.waiters
-            return waits or self._engine.waits_in_slot(request)
+            return self._demand.is_waiting(request) or self._engine.waits_in_slot(request)
 
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
@@ -406,7 +425,7 @@ class Fetcher:
                     for handler, signal in HANDLERS:
                         signals.disconnect(handler, signal=signal)
                 self._engine.include(request)
-                self._frontier.finish(request)
+                self._demand.finish(request)
                 request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
@@ -417,7 +436,7 @@ class Fetcher:
         return download
 
     def _count(self, file: OriginFile, stat: str) -> None:
-        self._stats.inc_value(f"{file.stats}/{stat}")
+        self._recorder.count(f"{file.stats}/{stat}")
 
     def _event(self, file: OriginFile, download: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect."""
@@ -464,19 +483,17 @@ class Fetcher:
         stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
         self._count(file, stat)
         if is_out_of_files(error):
-            if not self._has_warned_of_files:
-                self._has_warned_of_files = True
+            if self._recorder.is_first("too many files"):
                 logger.warning(
                     "This process has too many open files, so robots.txt files are fetched later. "
                     "Raise its limit (ulimit -n), or lower REP_CONCURRENT_ROBOTSTXT_REQUESTS.",
-                    extra={"spider": self._crawler.spider},
+                    extra=self._recorder.extra,
                 )
             return Cancelled()
         if is_ignored and middleware is None:
             middleware = "A downloader middleware"
         words = in_words(error) if middleware is None else with_name(error)
-        if middleware is not None and (middleware, is_ignored) not in self._failing:
-            self._failing.add((middleware, is_ignored))
+        if middleware is not None and self._recorder.is_first(f"{middleware} {is_ignored}"):
             logger.warning(
                 "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
                 "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "
@@ -488,7 +505,7 @@ class Fetcher:
                     "stat": f"{file.stats}/{stat}",
                 },
                 exc_info=None if is_ignored else error,
-                extra={"spider": self._crawler.spider},
+                extra=self._recorder.extra,
             )
         return Unreachable(words, url=url)
 

@@ -8,21 +8,20 @@ nothing until a later fetch succeeds. Later fetches run in the background.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from ..closing import Closing
 from ..logs import get_logger
 from ..origin import OriginFile, Tdm
+from ..policies.policies import Policies
 from ..protocol.access import FetchResult, Rules, Unavailable, Unreachable, retry_interval
 from ..protocol.paths import origin_of
 from ..protocol.tdmrep import TDM_FILE, TdmRep
+from ..recorder import Recorder
 from ..settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST
-
-if TYPE_CHECKING:
-    from ..policies.policies import PolicyCache
+from .fetches import Fetches
 
 logger = get_logger(__name__)
 
@@ -42,46 +41,49 @@ class TdmFile(OriginFile):
 class TdmFiles:
     """The TDM files of one crawl. What is known of them is in :attr:`.Origin.tdm`."""
 
-    def __init__(self, crawler: Crawler, policies: PolicyCache) -> None:
-        assert crawler.stats is not None
-        self._crawler = crawler
-        self._stats = crawler.stats
+    def __init__(
+        self, policies: Policies, fetches: Fetches, closing: Closing, recorder: Recorder
+    ) -> None:
         self._policies = policies
+        self._fetches = fetches
+        self._closing = closing
+        self._recorder = recorder
 
     async def wait(self, request: Request, response: Response) -> bool:
         """Wait until the file for a response is known, but no longer than for its first fetch.
 
         Returns False if the spider closes first.
         """
-        key, policies = origin_of(response.url), self._policies
+        key, origins = origin_of(response.url), self._policies.origins
         if key is None or not key.startswith("http"):  # such a file is for the web
             return True
-        origin = policies.files.get(key)
+        origin = origins.get(key)
         if not (request.meta.get(IS_ROBOTSTXT_REQUEST) or request.meta.get(DONT_OBEY)):
             if origin is None or origin.tdm is None:
-                with policies.fetcher.waiting(key, request, response):
+                fetcher = self._fetches.fetcher
+                with fetcher.waiting(key, request, response):
                     self._fetch(key, request)
-                    await policies.fetcher.ended(key + TDM_FILE)
-                    origin = policies.files.get(key)
+                    await fetcher.ended(key + TDM_FILE)
+                    origin = origins.get(key)
                 if origin is None or origin.tdm is None:
-                    return not policies.frontier.is_closing
-            elif policies.now() >= origin.tdm.expires_at:
+                    return not self._closing.has_begun
+            elif self._policies.now() >= origin.tdm.expires_at:
                 self._fetch(key, request)
         if origin is not None:
-            policies.origin_for[request] = origin
+            self._policies.origin_for[request] = origin
         return True
 
     def _fetch(self, key: str, page: Request) -> None:
         """Start a fetch for a page, unless one is in progress or the spider is closing."""
-        if not self._policies.frontier.may_wait(page):
+        if not self._closing.may_wait(page):
             return
-        file, fetcher = TdmFile(key), self._policies.fetcher
-        fetch = partial(fetcher.fetch, file, page, may_fetch=self._policies.verdict_on)
+        file, fetcher = TdmFile(key), self._fetches.fetcher
+        fetch = partial(fetcher.fetch, file, page, may_fetch=self._fetches.verdict_on)
         fetcher.start(file, fetch, partial(self._finish, file))
 
     def _finish(self, file: TdmFile, event: FetchResult) -> None:
         """Note the result of a fetch."""
-        origin, problem = self._policies.files.get(file.key), None
+        origin, problem = self._policies.origins.get(file.key), None
         if origin is None or file.is_cancelled:
             return
         if isinstance(event, Unreachable):
@@ -96,14 +98,14 @@ class TdmFiles:
         elif isinstance(event, Rules):
             origin.tdm = Tdm(event.content, len(event.body), event.expires_at)
             if event.content.problem:
-                self._stats.inc_value("robotstxt/tdmrep/unreadable")
+                self._recorder.count("robotstxt/tdmrep/unreadable")
                 problem = f"not readable: {event.content.problem}"
         elif isinstance(event, Unavailable):
             origin.tdm = Tdm(None, 0, event.expires_at)
-        self._policies.evict()
+        self._fetches.evict()
         if problem is not None:
             logger.info(
                 "The tdmrep.json of %(origin)s is %(problem)s.",
                 {"origin": file.key, "problem": problem},
-                extra={"spider": self._crawler.spider},
+                extra=self._recorder.extra,
             )

@@ -1,70 +1,66 @@
-"""One host: its pace, its requests in progress, and what waits for it. No I/O, no clock.
+"""Hosts, download slots, and the queues of their requests: what the frontier moves.
 
-The origins of a host have a policy each, and share its pace. Times are seconds on a monotonic
-clock.
+Nothing here does I/O or reads a clock. The origins of a host have a policy each, and share its
+pace. Times are seconds on a monotonic clock.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.utils.asyncio import CallLaterResult
+from scrapy import Request
+from scrapy.utils.asyncio import CallLaterResult
 
-    from .frontier import Queue
+from ..clock import Clock
+from ..policies.gate import READY, Address, Gate, Place, Wait
+from ..protocol.paths import host_of
+from ..settings import Settings
 
-FIRST_BACKOFF = 1.0
-"""Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
-time doubles with each such answer in a row."""
+MAX_IDLE_HOSTS = 10_000
+"""After so many new hosts, the idle ones are removed, each with about 1 KB. The delay of such a
+host applies again from its next request on, because the policy of its origin has it."""
+
+_SLOT_WAITS = frozenset({Wait.CONCURRENCY, Wait.UNSENT})
+_HOST_WAITS = frozenset({Wait.DELAY, Wait.BACKOFF, Wait.RESERVATION})
+
+Rank = tuple[int, ...]
+InTurn = OrderedDict["Queue", None]
 
 
 @dataclass(slots=True, eq=False)
-class Host:
-    """One host of a crawl, or one download slot that requests name in their ``meta``."""
+class Slot:
+    """A download slot of Scrapy, whose requests share a concurrency."""
 
     name: str
     limit: float
     """How many requests may be in progress at once."""
+    has_delay: bool = False
+    """Whether the crawl itself has a delay between two requests of the slot."""
     active: int = 0
     """How many requests are in progress."""
     origins: dict[str | None, dict[Queue, None]] = field(default_factory=dict)
     """Its queues with requests, by their origin."""
     ready: dict[Queue, None] = field(default_factory=dict)
     """The queues that are ready: in most crawls, no more of them than may start now."""
-    blocked: tuple[OrderedDict[Queue, None], ...] = field(
-        default_factory=lambda: (OrderedDict(), OrderedDict(), OrderedDict())
-    )
+    blocked: dict[int, InTurn] = field(default_factory=dict)
     """The queues that wait for this host or slot alone, by their order. They take turns, so only
     the first one may move."""
     timed: dict[Queue, None] = field(default_factory=dict)
     """The queues that wait for a time which their policy sets."""
-    delays: dict[str, float] = field(default_factory=dict)
-    """The delays of its origins, in seconds between two requests."""
-    delay: float = 0
-    """The longest of these delays. 0: none."""
-    last_end: float = -inf
-    """When the last request to the host ended, but for the robots.txt that sets a delay."""
-    backoffs: int = 0
-    """How many answers in a row have asked for fewer requests. 0: the last one did not."""
-    held_until: float = -inf
-    """Until when no request starts because of such an answer."""
-    is_paced: bool = False
-    """Whether one request starts after the other: there is a delay, or a back-off."""
-    was_paced: bool = False
-    """The same when all its queues were looked at last."""
-    has_delay: bool = False
-    """Whether Scrapy's download slot of this name has a delay of its own."""
     unsent: Request | None = None
-    """The last request in progress, if it may still wait for that delay."""
+    """The last request in progress, if it may still wait for the delay of the crawl itself."""
     alarm: CallLaterResult | None = None
     """What looks at its queues again, at ``alarm_at``."""
     alarm_at: float = inf
+    is_paced: bool = False
+    """Whether one request starts after the other: a host has a delay, or is held."""
 
     @property
     def queues(self) -> Iterator[Queue]:
@@ -74,7 +70,10 @@ class Host:
     @property
     def first_blocked(self) -> Queue | None:
         """The queue whose turn it is when this host or slot is free."""
-        return next(chain.from_iterable(self.blocked), None)
+        for order in sorted(self.blocked):
+            if self.blocked[order]:
+                return next(iter(self.blocked[order]))
+        return None
 
     def add(self, queue: Queue) -> None:
         """Add a queue, which has requests now."""
@@ -86,6 +85,40 @@ class Host:
         del own[queue]
         if not own:
             del self.origins[queue.address.origin]
+        if not self.origins:
+            self.blocked.clear()
+            self.cancel_alarm()
+
+    def set_alarm(self, clock: Clock, seconds: float, ring: Callable[[Slot], None]) -> None:
+        """Call ``ring`` with this host or slot after so many seconds, or earlier."""
+        at = clock.monotonic() + seconds
+        if at < self.alarm_at:
+            self.cancel_alarm()
+            self.alarm_at, self.alarm = at, clock.call_later(seconds, ring, self)
+
+    def cancel_alarm(self) -> None:
+        """Forget the alarm."""
+        if self.alarm is not None:
+            self.alarm.cancel()
+        self.alarm_at = inf
+
+
+@dataclass(slots=True, eq=False)
+class Host(Slot):
+    """A host: the download slot of its name, and the pace that it asks for."""
+
+    delays: dict[str, float] = field(default_factory=dict)
+    """The delays of its origins, in seconds between two requests."""
+    delay: float = 0
+    """The longest of these delays. 0: none."""
+    last_end: float = -inf
+    """When the last request to the host ended, but for the robots.txt that sets a delay."""
+    backoffs: int = 0
+    """How many answers in a row have asked for fewer requests. 0: the last one did not."""
+    held_until: float = -inf
+    """Until when no request starts because of such an answer."""
+    was_paced: bool = False
+    """Whether it was paced when all its queues were looked at last."""
 
     def set_delay(self, key: str, seconds: float) -> None:
         """Set the delay of an origin; 0 removes it. The longest delay of the host applies."""
@@ -118,3 +151,253 @@ class Host:
         if self.active > has_started:
             return inf
         return max(self.last_end + self.delay - now, self.held_until - now, 0)
+
+
+class InProgress(NamedTuple):
+    """A request that has started and has not ended."""
+
+    host: Host
+    slot: Slot
+    """The host or download slot whose concurrency applies to it."""
+    origin: str | None
+    is_from_queue: bool
+    """Whether Scrapy's scheduler gave it, from a queue of this package."""
+    backoffs: int
+    """The ``backoffs`` of the host when the request started."""
+
+
+class Hosts:
+    """The hosts and the named download slots of one crawl."""
+
+    def __init__(self, settings: Settings, known_delay: Callable[[str | None], float]) -> None:
+        self._settings = settings
+        self._known_delay = known_delay
+        """Returns the delay that an origin is known to set."""
+        self.hosts: dict[str, Host] = {}
+        """The hosts that have requests, or had some."""
+        self.slots: dict[str, Slot] = {}
+        """The download slots that requests name in their ``meta``."""
+        self._most = MAX_IDLE_HOSTS
+        """With more of them, the idle ones are removed."""
+
+    def __iter__(self) -> Iterator[Slot]:
+        return iter((*self.hosts.values(), *self.slots.values()))
+
+    def host(self, name: str, origin: str | None = None) -> Host:
+        """Return a host. A new one gets the delay that is known for its origin."""
+        host = self.hosts.get(name)
+        if host is None:
+            host = self.hosts[name] = Host(name, *self._limits(name))
+            host.set_delay(origin or "", self._known_delay(origin))
+        return host
+
+    def _slot(self, name: str) -> Slot:
+        slot = self.slots.get(name)
+        if slot is None:
+            slot = self.slots[name] = Slot(name, *self._limits(name))
+        return slot
+
+    def _limits(self, name: str) -> tuple[float, bool]:
+        return self._settings.concurrency_of(name), self._settings.delays(name)
+
+    def of(self, address: Address) -> tuple[Host, Slot]:
+        """Return the host whose pace applies, and the host or slot whose concurrency does."""
+        host = self.host(address.host, address.origin)
+        return host, host if address.slot is None else self._slot(address.slot)
+
+    def known(self, name: str) -> Host | None:
+        """Return a host that has requests, or had some; None for any other."""
+        return self.hosts.get(name)
+
+    def all_queues(self) -> Iterator[Queue]:
+        """Return all queues with requests."""
+        return chain.from_iterable(host.queues for host in self.hosts.values())
+
+    def delay(self, name: str) -> float:
+        """Return the delay of a host in seconds; 0 if it has none."""
+        found = self.known(name)
+        return 0 if found is None else found.delay
+
+    def queues_of(self, origin: str) -> Collection[Queue]:
+        """Return the queues of an origin with requests."""
+        host = self.hosts.get(host_of(origin))
+        return () if host is None else host.origins.get(origin, ())
+
+    def forget_idle(self, now: float) -> None:
+        """Remove idle hosts and slots if there are many."""
+        if len(self.hosts) + len(self.slots) <= self._most:
+            return
+        for name, host in tuple(self.hosts.items()):
+            if not (host.origins or host.active or host.seconds_left(now)):
+                del self.hosts[name]
+        for name, slot in tuple(self.slots.items()):
+            if not (slot.origins or slot.active):
+                del self.slots[name]
+        self._most = len(self.hosts) + len(self.slots) + MAX_IDLE_HOSTS
+
+
+def pace_gate(
+    host: Host,
+    slot: Slot,
+    *,
+    has_started: bool,
+    is_reserved: bool,
+    seconds_unsent: float,
+    now: float,
+) -> Gate:
+    """Return what the pace of a host, and the concurrency of a host or download slot, mean.
+
+    ``has_started``: the answer is for a request that is in progress. ``seconds_unsent``: the
+    seconds until the last request may have left a slot with a delay. ``now`` is monotonic.
+    """
+    if seconds_unsent:
+        return Gate(Place.WAITING, seconds_unsent, Wait.UNSENT)
+    if host.is_paced:
+        seconds = host.seconds_left(now, has_started=has_started)
+        if seconds:
+            is_held = host.held_until > now or not host.delay
+            return Gate(Place.WAITING, seconds, Wait.BACKOFF if is_held else Wait.DELAY)
+        return READY if is_reserved else Gate(Place.WAITING, wait=Wait.RESERVATION)
+    if has_started or slot.active < slot.limit:
+        return READY
+    return Gate(Place.WAITING, wait=Wait.CONCURRENCY)
+
+
+class Queue(ABC):
+    """The requests of one address. Where they are stored is up to a subclass."""
+
+    __slots__ = (
+        "address", "group", "host", "keeper", "owner", "place", "rank", "since", "size", "slot"
+    )  # fmt: skip
+
+    order = 2
+    """Of the queues of a host that becomes free, those with the lowest number come first."""
+
+    def __init__(self, owner: Queues, address: Address, host: Host, slot: Slot) -> None:
+        self.owner = owner
+        self.address = address
+        self.host = host
+        """The host whose pace the requests keep."""
+        self.slot = slot
+        """The host or download slot whose concurrency applies."""
+        self.place = Place.EMPTY
+        self.rank: Rank = ()
+        self.keeper: Slot = host
+        self.group: dict[Queue, None] | None = None
+        """Where the keeper, a host or slot, has it; None if nothing there can move it."""
+        self.since = 0.0
+        """When the queue came to its place."""
+        self.size = 0
+
+    @property
+    def limiter(self) -> Slot:
+        """The host or slot that says how many requests may start."""
+        return self.host if self.host.is_paced else self.slot
+
+    def waits_for(self, gate: Gate) -> Slot | None:
+        """Return the host or slot that has to become free; None if the policy makes it wait."""
+        if gate.wait in _SLOT_WAITS:
+            return self.slot
+        return self.host if gate.wait in _HOST_WAITS else None
+
+    def keep(self, gate: Gate) -> None:
+        """Put the queue where its host or slot finds it again when something happens there."""
+        keeper, group = self.waits_for(gate), None
+        if gate.place is Place.READY and self.owner.ranked:
+            keeper = self.limiter
+            group = keeper.ready
+        elif keeper is not None:
+            group = keeper.blocked.setdefault(self.order, OrderedDict())
+        elif gate.place is Place.WAITING:
+            group = self.host.timed
+        if group is not self.group:
+            if self.group is not None:
+                del self.group[self]
+            if group is not None:
+                group[self] = None
+            self.keeper, self.group = keeper or self.host, group
+
+    @property
+    def priority(self) -> int:
+        """The priority of the next request. As in Scrapy's queues, lower numbers come first."""
+        return 0
+
+    @abstractmethod
+    def peek(self) -> Request | None:
+        """Return the next request; None if it cannot be looked at."""
+
+    @abstractmethod
+    def pop(self) -> Request | None:
+        """Remove the next request, and return it; None if it cannot be read."""
+
+
+class Ranked:
+    """Queues by rank. The lowest rank comes first, and queues of one rank take turns.
+
+    So do those of paced hosts and all others: a host that is due does not wait for many live ones.
+    """
+
+    def __init__(self) -> None:
+        self._ranks: dict[Rank, tuple[InTurn, InTurn]] = {}
+        """For each rank, the queues of other hosts and those of paced ones."""
+        self._heap: list[Rank] = []
+        self._is_turn_of_paced = False
+        self.size = 0
+        """How many queues there are."""
+
+    def add(self, queue: Queue) -> None:
+        """Add a queue behind the others of its rank."""
+        *rank, is_paced = queue.rank
+        key = tuple(rank)
+        queues = self._ranks.get(key)
+        if queues is None:
+            queues = self._ranks[key] = OrderedDict(), OrderedDict()
+            heappush(self._heap, key)
+        queues[is_paced][queue] = None
+        self.size += 1
+
+    def remove(self, queue: Queue) -> None:
+        """Remove a queue."""
+        *rank, is_paced = queue.rank
+        del self._ranks[tuple(rank)][is_paced][queue]
+        self._is_turn_of_paced = not is_paced
+        self.size -= 1
+
+    def first(self) -> Queue:
+        """Return the queue whose turn it is. There must be one."""
+        while not any(queues := self._ranks[self._heap[0]]):
+            del self._ranks[heappop(self._heap)]
+        return next(iter(queues[self._is_turn_of_paced] or queues[not self._is_turn_of_paced]))
+
+    def __iter__(self) -> Iterator[Queue]:
+        return chain.from_iterable(chain.from_iterable(self._ranks.values()))
+
+
+class Queues(ABC):
+    """All queues of one kind: in memory, on a disk, in Redis, or in the downloader."""
+
+    by_priority = False
+    """Whether a request of a higher priority comes first, whatever its host is."""
+    is_capped = True
+    """Whether no more queues of a host are ready than may start, and the others wait in turn."""
+    is_scheduled = True
+    """Whether the scheduler of the crawl has the requests, and keeps them when the spider closes.
+    Otherwise the downloader has them, and each starts as soon as it may."""
+
+    def __init__(self) -> None:
+        self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
+        places = Place.READY, Place.UNKNOWN, Place.DROPS
+        ranked = dict(zip(places, (self.ready, self.unknown, self.drops), strict=True))
+        self.ranked = ranked if self.is_scheduled else {}
+        """The places in which queues take turns."""
+
+    def serve(self, queue: Any) -> None:  # noqa: B027 - most have nothing to do
+        """Called when a queue has come to a place in which queues do not take turns."""
+
+    @abstractmethod
+    def remove(self, queue: Any) -> None:
+        """Forget a queue without requests."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of requests."""

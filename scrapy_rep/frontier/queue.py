@@ -26,7 +26,9 @@ from scrapy.utils.misc import build_from_crawler
 
 from ..policies.gate import Address, Kind
 from ..scrapy_internals import start_queues
-from .frontier import Frontier, Queue, Queues, find_frontier
+from .frontier import Frontier
+from .hosts import Queue, Queues
+from .queued import find_frontier
 
 MAX_OPEN = 200
 """How many queues on disk have open files. Each of them has one or a few, and a process may often
@@ -41,7 +43,7 @@ class OriginQueue(Queue):
     owner: OriginPriorityQueue
 
     def __init__(self, owner: OriginPriorityQueue, address: Address, name: str) -> None:
-        super().__init__(owner, address)
+        super().__init__(owner, address, *owner.frontier.hosts.of(address))
         self.name = name
         """The name of its directory; empty for requests in memory."""
         self.prios: Sequence[Collection[int]] = (), ()
@@ -106,7 +108,9 @@ class OriginPriorityQueue(Queues):
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
     ) -> None:
-        super().__init__(frontier)
+        super().__init__()
+        self.frontier = frontier
+        frontier.queues.append(self)
         self.key = key
         """The directory of its files; empty for requests in memory."""
         self.names: set[str] = set()
@@ -120,7 +124,11 @@ class OriginPriorityQueue(Queues):
         if startprios:
             self._read_state(startprios)
 
-    def push_to(self, address: Address, request: Request) -> None:
+    def push(self, request: Request) -> None:
+        """Add a request. Raises ValueError if it cannot be stored."""
+        self._push(self.frontier.accept(request), request)
+
+    def _push(self, address: Address, request: Request) -> None:
         queue = self._queues.get(address)
         if queue is None:
             queue = OriginQueue(self, address, self._new_name(address))
@@ -153,7 +161,7 @@ class OriginPriorityQueue(Queues):
             if address == queue.address:
                 self.frontier.start(queue, request)
                 return request
-            self.push_to(address, request)
+            self._push(address, request)
         ranked = self.ranked[queue.place]
         ranked.remove(queue)
         ranked.add(queue)  # the next turn is that of another queue

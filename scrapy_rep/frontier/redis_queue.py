@@ -38,8 +38,8 @@ from ..logs import get_logger
 from ..policies.gate import Address, Place
 from ..scrapy_internals import WATCH_INTERVAL
 from ..stores.base import LEASE
-from .frontier import Queue, Queues, find_frontier
-from .hosts import Host
+from .hosts import Host, Queue, Queues
+from .queued import find_frontier
 from .reservation import Reservations
 
 logger = get_logger(__name__)
@@ -58,7 +58,8 @@ class LeasedQueue(Queue):
     owner: RedisQueue
 
     def __init__(self, owner: RedisQueue, name: str) -> None:
-        super().__init__(owner, Address.from_json(name))
+        address = Address.from_json(name)
+        super().__init__(owner, address, *owner.frontier.hosts.of(address))
         self.name = name
         self.size = 1
         """0 if there are no requests, or if the lease has ended."""
@@ -119,7 +120,9 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         Base.__init__(self, server, spider, key, serializer)
         frontier = find_frontier(spider.crawler)
         assert frontier is not None
-        Queues.__init__(self, frontier)
+        Queues.__init__(self)
+        self.frontier = frontier
+        frontier.queues.append(self)
         self._worker = uuid4().hex
         self.leased: dict[str, dict[str, LeasedQueue]] = {}
         """The queues of each leased host, by name; none if its last request is in progress."""
@@ -129,14 +132,15 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         self._script = server.register_script(_SCRIPT)
         self._poll = frontier.clock.call_later(0, frontier.engine.wake)
         self._renewal = frontier.clock.call_later(LEASE / 3, self._renew)
-        frontier.reservations = Leases(self, frontier)
+        frontier.reserve_with(Leases(self, frontier.clock, frontier))
         spider.crawler.signals.connect(self.close, signal=signals.spider_closed)
 
     # What scrapy-redis calls.
 
-    def push_to(self, address: Address, request: Request) -> None:
+    def push(self, request: Request) -> None:
+        address = self.frontier.accept(request)
         host, name = address.host, json.dumps(address)
-        is_new = self.frontier.policies.gate(address).place is Place.UNKNOWN
+        is_new = self.frontier.policies.gate(address, 0).place is Place.UNKNOWN
         encoded = self._encode_request(request)
         self.call("push", host, int(is_new), name, -request.priority, encoded, queue=name)
         if host in self.leased:
@@ -174,7 +178,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     async def reserve_host(self, host: str, lease: float) -> float:
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
-        leases = [(host, lease + self.frontier.known_host(host).delay, 0)]
+        leases = [(host, lease + self.frontier.delay_of(host), 0)]
         refused, _ = json.loads(self.call("renew", json.dumps(leases)))
         return float(refused.get(host, 0))
 
@@ -213,8 +217,8 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
         for host, queues in tuple(self.leased.items()):
             if queues and unused.issuperset(each.place for each in queues.values()):
                 self.return_host(host)
-        known = self.frontier.known_host
-        leases = [(host, LEASE + known(host).delay, len(own)) for host, own in self.leased.items()]
+        delay = self.frontier.delay_of
+        leases = [(host, LEASE + delay(host), len(own)) for host, own in self.leased.items()]
         found = self._try_call("renew", json.dumps(leases))
         refused, names = json.loads(found or "[{}, []]")
         for host in refused:
@@ -223,7 +227,7 @@ class RedisQueue(Queues, Base):  # type: ignore[misc]
 
     def return_host(self, name: str) -> None:
         """Return a host, which may be leased again after its delay."""
-        host = self.frontier.host(name)
+        host = self.frontier.hosts.host(name)
         self.forget(name)
         seconds = host.seconds_left(self.frontier.clock.monotonic())
         if seconds < inf:  # else a request is in progress

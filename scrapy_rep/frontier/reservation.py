@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from ..clock import fire
+from ..clock import Clock, fire
 from ..logs import get_logger
-from ..stores.base import LEASE
-from .hosts import FIRST_BACKOFF, Host
-
-if TYPE_CHECKING:
-    from ..stores import Store
-    from .frontier import Frontier
+from ..stores.base import LEASE, Store
+from .backoff import FIRST_BACKOFF
+from .hosts import Host, Slot
 
 logger = get_logger(__name__)
 
@@ -45,12 +42,22 @@ class Reservation:
     """What ends the pause between two calls."""
 
 
+class Wanted(Protocol):
+    """What knows the requests that wait for hosts, which is the frontier."""
+
+    def is_wanted(self, host: Host) -> bool:
+        """Whether something waits for a host."""
+
+    def update_host(self, host: Slot) -> None:
+        """Look at the queues of a host again."""
+
+
 class Reservations:
     """The reservations of one crawler. It updates a host in the frontier when it is reserved."""
 
-    def __init__(self, store: Store, frontier: Frontier) -> None:
+    def __init__(self, store: Store, clock: Clock, frontier: Wanted) -> None:
         self._store = store
-        self._clock = frontier.clock
+        self._clock = clock
         self._frontier = frontier
         self._hosts: dict[str, Reservation] = {}
         """The hosts that have a task, by name."""
@@ -112,7 +119,7 @@ class Reservations:
                 await self._store.release_host(host.name, found.delay)
         finally:
             del self._hosts[host.name]
-            self._frontier.update_host(self._frontier.known_host(host.name))
+            self._frontier.update_host(host)
 
 
 def _log(failure: Failure) -> None:

@@ -8,7 +8,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
 
-from ..middleware import RobotsTxtMiddleware
+from ..frontier.queued import find_frontier
 from ..protocol.paths import origin_of
 
 
@@ -27,11 +27,12 @@ class CleanParamRequestFingerprinter(RequestFingerprinter):
 
     def fingerprint(self, request: Request) -> bytes:
         """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
-        url, middleware = request.url, None
+        url, frontier = request.url, None
         if "?" in url and self._crawler is not None and not request.meta.get("verbatim_url"):
             with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
-                middleware = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        origin = None if middleware is None else middleware.origins.get(origin_of(url) or "")
+                frontier = find_frontier(self._crawler)
+        key = origin_of(url) or ""
+        origin = None if frontier is None else frontier.policies.origins.get(key)
         if origin is not None and origin.content is not None:
             url = origin.content.canonicalize(url)
         if url != request.url:  # Scrapy's own fingerprint reads method, URL and body

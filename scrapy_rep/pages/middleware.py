@@ -19,18 +19,19 @@ from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..frontier.frontier import Frontier
+from ..frontier.queued import AnswerObserver, find_frontier
 from ..logs import get_logger
-from ..middleware import AnswerObserver, RobotsTxtMiddleware
+from ..policies.policies import Policies
 from ..protocol import usage
 from ..protocol.agents import product_tokens
+from ..recorder import Events
 from ..startup import abort_on_setting_error
 from .directives import NO_DIRECTIVES, PageDirectives, directives_of, stated_in, terms_of, uses_in
 from .html import Links
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from ..reports.event_log import CrawlLog
 
 logger = get_logger(__name__)
 
@@ -77,8 +78,8 @@ class PageDirectivesMiddleware:
         self._stats = crawler.stats
         self._settings = settings.read_settings(crawler)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
-        self._robots: RobotsTxtMiddleware | None = None
-        self._events: CrawlLog | None = None
+        self._policies: Policies | None = None
+        self._events = Events()
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
 
     @classmethod
@@ -106,8 +107,7 @@ class PageDirectivesMiddleware:
             ):
                 if applies:
                     self._stats.inc_value(stat)
-        if self._events is not None:
-            self._events.page(response.url, *page)
+        self._events.page(response.url, *page)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -130,8 +130,8 @@ class PageDirectivesMiddleware:
 
     def _read(self, response: Response, request: Request) -> _Page:
         robots = tdm = None
-        if self._robots is not None:
-            robots, tdm = self._robots.policies.stated_usage(response)
+        if self._policies is not None:
+            robots, tdm = self._policies.stated_usage(response)
         agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
         tokens = product_tokens(self._settings.user_agent(agents[-1] if agents else None))
         directives = directives_of(response, stated_in(response, tokens, tdm))
@@ -148,8 +148,9 @@ class PageDirectivesMiddleware:
         return directives, usage.evaluated(stated, directives.tdm_reservation)
 
     def _on_spider_opened(self) -> None:
-        self._robots = robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        self._events = robots.events if robots is not None else None
+        frontier = find_frontier(self._crawler)
+        if frontier is not None:
+            self._policies, self._events = frontier.policies, frontier.recorder.events
 
     def _refusal(self, response: Response, page: _Page) -> _Refusal | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
@@ -166,9 +167,8 @@ class PageDirectivesMiddleware:
             reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
         else:
             return None
-        if self._events is not None:
-            is_usage = isinstance(reason, ItemUsageRefused)
-            self._events.page_dropped(response.url, names, is_usage=is_usage)
+        is_usage = isinstance(reason, ItemUsageRefused)
+        self._events.page_dropped(response.url, names, is_usage=is_usage)
         return reason
 
     async def _drop(self, item: Any, response: Response, reason: _Refusal) -> None:
@@ -207,8 +207,7 @@ class PageDirectivesMiddleware:
         if not meta.get(settings.OBEY_NOFOLLOW, True):
             return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
-        if self._events is not None:
-            self._events.page_dropped(response.url, [reason])
+        self._events.page_dropped(response.url, [reason])
         logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
@@ -227,7 +226,7 @@ class AnswerMiddleware(AnswerObserver):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._robots: RobotsTxtMiddleware | None = None
+        self._frontier: Frontier | None = None
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
 
     @classmethod
@@ -236,7 +235,7 @@ class AnswerMiddleware(AnswerObserver):
         return cls(crawler)
 
     def _on_spider_opened(self) -> None:
-        self._robots = self._crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        self._frontier = find_frontier(self._crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Return the response as it is."""
@@ -244,6 +243,6 @@ class AnswerMiddleware(AnswerObserver):
         kept = settings.DONT_RETRY, settings.IS_ROBOTSTXT_REQUEST
         if terms_of(response) is not None and not any(map(request.meta.get, kept)):
             request.meta[settings.DONT_RETRY] = NOT_RETRIED
-        if self._robots is not None:
-            self._robots.note_answer(request, response)
+        if self._frontier is not None:
+            self._frontier.note_response(request, response)
         return response

@@ -1,1 +1,1 @@
-"""The downloader middleware, which decides about each request, and the cache of policies."""
+"""What sites allow: the origins in memory, local rules, verdicts, and the gate. No I/O."""

@@ -2,7 +2,7 @@
 
 Nothing here reads a clock, starts something, or changes what it looks at. A gate has two parts,
 which are asked in this order: :func:`policy_gate` says what the policy of an origin means, and
-:func:`pace_gate` what the pace of its host does.
+:func:`~scrapy_rep.frontier.hosts.pace_gate` what the pace of its host does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..frontier.hosts import Host
 from ..origin import Action, Origin, UnreachablePolicy
 from ..protocol.records import Pacing
 from ..protocol.verdict import Reason, TextEnum, Verdict
@@ -34,6 +33,26 @@ class Place(Enum):
     WAITING = "a time, or the end of another request"
     READY = "the engine"
     DROPS = "the engine, which will drop them"
+
+
+class Wait(TextEnum):
+    """What has to change before a queue can leave its place."""
+
+    ROBOTS_TXT = "robots.txt"
+    """Its robots.txt is to be fetched."""
+    UNREACHABLE = "unreachable"
+    """The next attempt at a robots.txt that is unreachable."""
+    VISIT_TIME = "visit time"
+    DELAY = "delay"
+    """The delay of its host passes, or the request in progress ends before that."""
+    BACKOFF = "backoff"
+    """Its host is held, because it asked for fewer requests."""
+    RESERVATION = "reservation"
+    """Its host is reserved in the store: another crawler may have it."""
+    CONCURRENCY = "concurrency"
+    """A request of its host or download slot ends."""
+    UNSENT = "unsent"
+    """The last request leaves the download slot, which has a delay of its own."""
 
 
 class Kind(TextEnum):
@@ -76,18 +95,15 @@ class Gate(NamedTuple):
     place: Place
     seconds: float = inf
     """For WAITING: the seconds until the place may change by itself."""
+    wait: Wait | None = None
+    """What has to change first."""
     verdict: Verdict | None = None
     """For DROPS: the verdict, if a request was asked for."""
-    blocker: Host | None = None
-    """For WAITING: the host, or the download slot, that has to become free. None if the policy of
-    the origin makes requests wait."""
-    is_unreserved: bool = False
-    """For WAITING: whether that host is free, and has to be reserved in the store."""
 
 
 EMPTY, READY, DROPS = Gate(Place.EMPTY), Gate(Place.READY), Gate(Place.DROPS)
-UNKNOWN, FETCHING = Gate(Place.UNKNOWN), Gate(Place.FETCHING)
-WAITING = Gate(Place.WAITING)
+UNKNOWN = Gate(Place.UNKNOWN, wait=Wait.ROBOTS_TXT)
+FETCHING = Gate(Place.FETCHING, wait=Wait.ROBOTS_TXT)
 
 
 class Terms(NamedTuple):
@@ -135,48 +151,29 @@ def policy_gate(
     if not is_excepted:
         seconds = _seconds_to_attempt(origin, now, terms)
         if seconds is not None:
-            return Gate(Place.WAITING, seconds)
+            return Gate(Place.WAITING, seconds, Wait.UNREACHABLE)
     verdict = judge(origin) if judge is not None else None
     if verdict is not None and not verdict.allowed:
         return Gate(Place.DROPS, verdict=verdict)
     if verdict is None and not is_excepted and origin.disallows_all(now.steady, terms.unreachable):
         return DROPS
+    return _visit_gate(origin, tokens, now, terms, verdict)
+
+
+def _visit_gate(
+    origin: Origin, tokens: tuple[str, ...], now: Now, terms: Terms, verdict: Verdict | None
+) -> Gate:
+    """Return what the Visit-time of an origin means for requests that are allowed."""
     pacing = pacing_of(origin, tokens, terms)
     seconds = pacing.seconds_until_visit_time(now.wall) if pacing is not None else 0
     if pacing is None or not seconds:
         return READY
     if _within_max_wait(origin, seconds, now, terms):
-        return Gate(Place.WAITING, seconds)
+        return Gate(Place.WAITING, seconds, Wait.VISIT_TIME)
     if verdict is not None:
         hours = str(pacing.hours)
         verdict = verdict._replace(allowed=False, reason=Reason.VISIT_TIME, rule=None, detail=hours)
     return Gate(Place.DROPS, verdict=verdict)
-
-
-def pace_gate(
-    host: Host,
-    slot: Host,
-    *,
-    has_started: bool,
-    is_reserved: bool,
-    seconds_unsent: float,
-    now: float,
-) -> Gate:
-    """Return what the pace of a host, and the concurrency of a host or download slot, mean.
-
-    ``has_started``: the answer is for a request that is in progress. ``seconds_unsent``: the
-    seconds until the last request may have left a slot with a delay. ``now`` is monotonic.
-    """
-    if seconds_unsent:
-        return Gate(Place.WAITING, seconds_unsent, blocker=slot)
-    if host.is_paced:
-        seconds = host.seconds_left(now, has_started=has_started)
-        if seconds:
-            return Gate(Place.WAITING, seconds, blocker=host)
-        return READY if is_reserved else Gate(Place.WAITING, blocker=host, is_unreserved=True)
-    if has_started or slot.active < slot.limit:
-        return READY
-    return Gate(Place.WAITING, blocker=slot)
 
 
 def next_action(origin: Origin, is_excepted: bool, delay: float, now: Now, terms: Terms) -> Action:
@@ -190,8 +187,8 @@ def next_action(origin: Origin, is_excepted: bool, delay: float, now: Now, terms
         return Action.NONE
     if is_excepted and origin.next_attempt(now.steady, terms.unreachable) is not None:
         return Action.NONE
-    is_new = origin.is_unused and origin.content is not None and not origin.in_flight
-    if is_new and now.monotonic < origin.answered_at + max(2 * delay, MIN_USE):
+    is_new = origin.notes.is_unused and origin.content is not None and not origin.in_flight
+    if is_new and now.monotonic < origin.notes.answered_at + max(2 * delay, MIN_USE):
         return Action.NONE
     return origin.next_action(now.steady)
 
@@ -219,4 +216,4 @@ def _within_max_wait(origin: Origin, seconds: float, now: Now, terms: Terms) -> 
 
     A site whose file changes again and again must not keep a crawl open.
     """
-    return origin.waited(now.monotonic) + seconds <= terms.max_wait
+    return origin.notes.waited(now.monotonic) + seconds <= terms.max_wait

@@ -6,13 +6,11 @@
     reason = "the owner does not want to be crawled"
     given_by = "owner@example.com, mail of 2026-03-02"
 
-The other table is ``[[exception]]``, which allows what the robots.txt disallows. The file may
-change during a crawl.
+The other table is ``[[exception]]``, which allows what the robots.txt disallows.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from calendar import timegm
 from collections.abc import Callable, Mapping
@@ -20,15 +18,11 @@ from contextlib import suppress
 from datetime import date
 from functools import lru_cache
 from math import inf
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from scrapy import Spider
 from w3lib.url import safe_url_string
 
-from ..exceptions import SettingError
-from ..fetch.redirects import plain_address
-from ..logs import get_logger
+from ..ip_addresses import plain_address
 from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.lines import read
 from ..protocol.lint import Severity, lint
@@ -42,8 +36,6 @@ if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-logger = get_logger(__name__)
 
 MAX_CACHED = 1000
 """How many origins are cached with their rules, which each request needs several times."""
@@ -70,56 +62,26 @@ class LocalRule(NamedTuple):
         return now < self.expires_at and not is_silent and found.allowed is self.verdict.allowed
 
 
-class LocalRulesFile:
-    """The local rules of one crawl. Raises SettingError for a file that cannot be used."""
+class LocalRules:
+    """The local rules of one crawl, from the text of a file.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._version = _version(path)
-        """What shows that the file may have changed."""
-        self._by_site: dict[str, list[LocalRule]] = {}
-        self._by_site = self._read()
+    Raises ValueError for a text that cannot be used.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._by_site = _parsed(text)
         self.find = lru_cache(maxsize=MAX_CACHED)(self._find)
         """Returns the rules for an origin, those that disallow first."""
 
-    def reload(self, spider: Spider | None) -> bool:
-        """Read the file again if it has changed. Returns whether other rules apply now.
-
-        A file that cannot be used changes nothing, and is logged once.
-        """
-        version = _version(self._path)
-        if version == self._version:
-            return False
-        self._version = version  # before the file is read: it may change meanwhile
-        try:
-            by_site = self._read()
-        except SettingError as error:
-            logger.error(
-                "%(error)s. The rules that were read before still apply.",
-                {"error": error},
-                extra={"spider": spider},
-            )
-            return False
-        if by_site == self._by_site:
-            return False
+    def replace(self, text: str) -> bool:
+        """Take the rules from another text. Returns whether other rules apply now."""
+        if not text and self._by_site:  # it is probably being written
+            raise ValueError("it is empty")
+        by_site = _parsed(text)
+        has_changed = by_site != self._by_site
         self._by_site = by_site
         self.find.cache_clear()
-        logger.info(
-            "The local rules in %(path)s (REP_LOCAL_RULES) have changed, and apply now.",
-            {"path": self._path},
-            extra={"spider": spider},
-        )
-        return True
-
-    def _read(self) -> dict[str, list[LocalRule]]:
-        """Return the rules in the file by site."""
-        try:
-            text = _text_of(self._path)
-            if not text and self._by_site:  # it is probably being written
-                raise ValueError("it is empty")
-            return _parsed(text)
-        except ValueError as error:
-            raise SettingError(f"REP_LOCAL_RULES is {self._path!r}: {error}") from None
+        return has_changed
 
     def _find(self, key: str) -> list[LocalRule]:
         key = _with_plain_address(key)
@@ -158,24 +120,7 @@ class LocalRulesFile:
         return verdict_as_sent(decide, url)
 
 
-def _version(path: str) -> tuple[int, ...] | None:
-    try:
-        status = os.stat(path)
-    except (OSError, ValueError):  # ValueError: a NUL in the path
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
-
-
 # The functions below raise ValueError for what cannot be used.
-
-
-def _text_of(path: str) -> str:
-    try:
-        return Path(path).read_text("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError("it is not UTF-8") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-        raise ValueError(f"it cannot be read: {error}") from None
 
 
 def _parsed(text: str) -> dict[str, list[LocalRule]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 
 from ..origin import Origin
@@ -18,11 +18,11 @@ MAX_PARSED = 5_000
 """How many files are parsed: about 70 MB of files of average size. A crawl of fewer origins parses
 none of them again."""
 
-MAX_PARSED_OCTETS = 32 * 2**20
+MAX_PARSED_BYTES = 32 * 2**20
 """The most bytes of all parsed files, as they were received: 64 files of the maximum size. They are
 measured twice a second: between two times, a crawl fetches few files of that size."""
 
-PACKED_OCTETS, MIN_PACKED_OCTETS = 2048, 32 * 2**20
+PACKED_BYTES, MIN_PACKED_BYTES = 2048, 32 * 2**20
 """The bytes of packed files for each origin that REP_CACHE_SIZE allows, which is twice the average,
 and those that are kept even if it is small."""
 
@@ -33,7 +33,7 @@ _DICTIONARY = DICTIONARY + pickle.dumps(Origin("https://www."))
 """The preset dictionary: what is common in the pickles of origins."""
 
 
-class FileTable(Mapping[str, Origin]):
+class OriginTable(Mapping[str, Origin]):
     """Origins by their normal form. At most ``most`` are kept."""
 
     def __init__(self, most: int) -> None:
@@ -42,15 +42,17 @@ class FileTable(Mapping[str, Origin]):
         """The origins with parsed files. The least recently used come first."""
         self._packed: OrderedDict[str, bytes] = OrderedDict()
         """The packed origins. All of them were used less recently than the parsed ones."""
-        self._parsed_octets = 0  # without those of files that came since the last measure
-        self._packed_octets = 0
-        self._max_packed_octets = max(most * PACKED_OCTETS, MIN_PACKED_OCTETS)
+        self._kept: Counter[str] = Counter()
+        """How many callers use an origin."""
+        self._parsed_bytes = 0  # without those of files that came since the last measure
+        self._packed_bytes = 0
+        self._max_packed_bytes = max(most * PACKED_BYTES, MIN_PACKED_BYTES)
 
     def __getitem__(self, key: str) -> Origin:
         origin = self.parsed.get(key)
         if origin is None:  # its files are parsed again
             origin = self.parsed[key] = unpack(self._pop_packed(key))
-            self._parsed_octets += origin.all_octets
+            self._parsed_bytes += origin.all_octets
         return origin
 
     def __contains__(self, key: object) -> bool:
@@ -72,27 +74,36 @@ class FileTable(Mapping[str, Origin]):
 
     def measure(self) -> None:
         """Measure the parsed files, whose bytes :meth:`evict` limits."""
-        self._parsed_octets = sum(origin.all_octets for origin in self.parsed.values())
+        self._parsed_bytes = sum(origin.all_octets for origin in self.parsed.values())
+
+    def keep(self, key: str) -> None:
+        """Keep an origin in memory, and parsed, until a call of :meth:`release`."""
+        self._kept[key] += 1
+
+    def release(self, key: str) -> None:
+        """End what :meth:`keep` began."""
+        self._kept[key] -= 1
+        if not self._kept[key]:
+            del self._kept[key]
 
     def evict(self, is_in_use: Callable[[str], bool]) -> None:
         """Pack and remove the least recently used origins beyond the limits.
 
-        ``is_in_use`` returns whether an origin has to be kept, however many there are. Those that
-        the caller holds across this call may be packed, so that changes of them are lost.
+        ``is_in_use`` returns whether an origin has to stay in memory, however many there are.
         """
         for _ in range(min(len(self.parsed), MAX_PER_PASS)):
-            is_small = self._parsed_octets <= MAX_PARSED_OCTETS
+            is_small = self._parsed_bytes <= MAX_PARSED_BYTES
             if is_small and len(self.parsed) <= min(MAX_PARSED, self._most):
                 break
             key, origin = next(iter(self.parsed.items()))
-            if origin.in_flight:
+            if origin.in_flight or key in self._kept:
                 self.parsed.move_to_end(key)
             else:
-                self._parsed_octets -= origin.all_octets
+                self._parsed_bytes -= origin.all_octets
                 packed = self._packed[key] = pack(self.parsed.pop(key))
-                self._packed_octets += len(packed)
+                self._packed_bytes += len(packed)
         for _ in range(min(len(self._packed), MAX_PER_PASS)):
-            is_small = self._packed_octets <= self._max_packed_octets
+            is_small = self._packed_bytes <= self._max_packed_bytes
             if is_small and len(self) <= self._most:
                 break
             key = next(iter(self._packed))
@@ -103,7 +114,7 @@ class FileTable(Mapping[str, Origin]):
 
     def _pop_packed(self, key: str) -> bytes:
         packed = self._packed.pop(key)
-        self._packed_octets -= len(packed)
+        self._packed_bytes -= len(packed)
         return packed
 
 

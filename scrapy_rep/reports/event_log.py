@@ -32,7 +32,7 @@ from .. import __version__
 from ..clock import Clock
 from ..exceptions import SettingError
 from ..logs import get_logger
-from ..origin import Origin, State, UnreachablePolicy
+from ..origin import Origin, Restored, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens, text_of
@@ -40,6 +40,7 @@ from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
 from ..protocol.records import describe
 from ..protocol.verdict import Verdict
+from ..recorder import Events
 from ..settings import (
     DONT_OBEY,
     IS_ROBOTSTXT_REQUEST,
@@ -79,7 +80,7 @@ DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status
 """The stats of Scrapy that the report has, by the start of their names."""
 
 
-class CrawlLog:
+class CrawlLog(Events):
     """The events of one run. ``run`` describes it."""
 
     def __init__(
@@ -125,10 +126,6 @@ class CrawlLog:
             self.flush()
 
     def sent(self, request: Request, delay: float, broken: Verdict | None = None) -> None:
-        """Log a request that has reached its download slot, from which nothing removes it.
-
-        ``broken``: what the robots.txt in memory says about an exception.
-        """
         self._sent.add(request)
         meta = request.meta
         verdict, kind = meta.get(ROBOTSTXT), "sent"
@@ -141,7 +138,6 @@ class CrawlLog:
         self._add_request(kind, request.url, delay, verdict, broken)
 
     def ended(self, request: Request) -> None:
-        """Note that a request has ended which its site may have received."""
         if request in self._sent:
             self._sent.discard(request)
         elif self.run.sent_is_known:
@@ -149,11 +145,9 @@ class CrawlLog:
             self._add(records.RunEvent(self.run))
 
     def disallowed(self, url: str, verdict: Verdict, *, was_sent: bool = False) -> None:
-        """Log a request that is not sent, or a response that came from a disallowed URL."""
         self._add_request("final-url" if was_sent else "dropped", url, 0.0, verdict, None)
 
     def waited(self, origin: str, kind: str, seconds: float) -> None:
-        """Log a wait of the requests to an origin, or that it holds them back for so long."""
         self._add_request(_WAITS[kind], origin + "/", seconds, "", None)
 
     def _add_request(
@@ -169,11 +163,7 @@ class CrawlLog:
         decided, at = _decided(verdict, broken), self._at()
         self._add(records.RequestEvent(kind, at, key, path, seconds, *decided))
 
-    def fetched(self, origin: Origin, event: FetchResult | None, body: bytes | None) -> None:
-        """Log the result of a fetch; None if the store had the file.
-
-        ``body`` is the file as it was received; None if none was received.
-        """
+    def fetched(self, origin: Origin, event: FetchResult | Restored, body: bytes | None) -> None:
         status, url, failure = origin.status, origin.url, None
         if isinstance(event, Unreachable):
             # The state of the origin may still be that of an earlier fetch.
@@ -224,12 +214,10 @@ class CrawlLog:
             self._add(records.FileEvent(digest, len(body), kept))
 
     def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
-        """Log the pace that a site asks for."""
         pace = "" if origin.content is None else describe(origin.content, agents)
         self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:
-        """Log the directives and uses of a response."""
         if directives is not NO_DIRECTIVES:
             for name, detail in _found(directives):
                 self._add_page(url, "directive", name, detail)
@@ -237,7 +225,6 @@ class CrawlLog:
             self._add_page(url, "usage", name, refused=not is_granted)
 
     def page_dropped(self, url: str, names: Sequence[str], *, is_usage: bool = False) -> None:
-        """Log an item or a request that is dropped because of directives, or of refused uses."""
         kind = "usage" if is_usage else "directive"
         for name in names:
             self._add_page(url, kind, name, refused=is_usage, dropped=True)

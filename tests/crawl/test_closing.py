@@ -14,8 +14,9 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.clock import Clock as MachineClock
-from scrapy_rep.frontier.frontier import Frontier, find_frontier
-from scrapy_rep.policies.origins import FileTable
+from scrapy_rep.frontier.frontier import Frontier
+from scrapy_rep.frontier.queued import find_frontier
+from scrapy_rep.policies.origins import OriginTable
 from scrapy_rep.scrapy_internals import WATCH_INTERVAL
 from testing.counters import left_over
 from testing.faults import answer_when, silence, stall
@@ -131,7 +132,7 @@ async def test_callers_of_the_engine_wait_no_longer_than_rep_max_wait(
     settings = {**waiting.settings, "REP_MAX_WAIT": 3700}
     crawler = make_crawler(CallerAndCloser, settings)
     crawled = await begin(crawler, requests=urls, awaited=waiting.awaited)
-    await until(lambda: frontier_of(crawler).is_closing)
+    await until(lambda: frontier_of(crawler).closing.has_begun)
     await MachineClock().sleep(2 * WATCH_INTERVAL)
     outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
     assert not {*outcome.failures, *outcome.responses} - {"data:,"}, "they go on waiting"
@@ -221,7 +222,7 @@ async def test_the_end_of_a_crawl_is_not_a_failure_of_a_site(
     then = {paced.url("/1"): [Request(other.url("/2"))]}
     crawler = make_crawler(InTurn, settings)
     first = await begin(crawler, requests=[paced.url("/1")], then=then)
-    await until(lambda: frontier_of(crawler).waiting.waiters)
+    await until(lambda: frontier_of(crawler).waiters)
     crawler.spider.stop()  # type: ignore[union-attr]
     await maybe_deferred_to_future(first)
     assert other.paths == (["/robots.txt"] if is_redirect else [])
@@ -255,7 +256,7 @@ async def test_a_job_that_fails_does_not_keep_a_stopped_crawl_open(
     def fail(_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr(FileTable, "measure", fail)
+    monkeypatch.setattr(OriginTable, "measure", fail)
     site = web.site(text(f"{ALL}Crawl-delay: 200\n"))
     settings = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
     outcome = await crawl(site.urls("/1", "/2"), settings, spider=Closer, awaited=[site])

@@ -20,8 +20,8 @@ from twisted.internet.error import ConnectError
 from scrapy_rep import Reason
 from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.fetch.fetches import Fetches
 from scrapy_rep.origin import Origin
-from scrapy_rep.policies.policies import PolicyCache
 from testing.counters import left_over
 from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of, raw
 from testing.web import Page, Web, redirect
@@ -146,7 +146,7 @@ ERRORS = [ValueError, asyncio.CancelledError]
 PLACES = {
     "the parser": (Origin, "parse"),
     "the response": (Fetcher, "_event"),
-    "the end": (PolicyCache, "_on_content"),
+    "the end": (Fetches, "_on_content"),
 }
 
 
@@ -173,7 +173,7 @@ async def test_an_error_after_a_fetch_does_not_change_its_result(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = web.site(RULES)
-    monkeypatch.setattr(PolicyCache, "_on_result", Mock(side_effect=ValueError))
+    monkeypatch.setattr(Fetches, "_on_result", Mock(side_effect=ValueError))
     outcome = await crawl(site.urls(*PAGES))
     assert set(outcome.responses) == set(site.urls("/a", "/b"))
     assert site.paths.count("/robots.txt") == 1
@@ -200,7 +200,7 @@ async def test_a_fetch_is_cancelled_once(
     await crawl(site.urls("/a"), settings)
     cancelled: list[BaseException] = []
 
-    async def wait(cache: PolicyCache, content: object, page: Request) -> None:
+    async def wait(cache: Fetches, content: object, page: Request) -> None:
         if not page.url.startswith(site.root):
             return
         for seconds in (60, 1.2):  # it cleans up after it was cancelled
@@ -209,7 +209,7 @@ async def test_a_fetch_is_cancelled_once(
             except BaseException as error:
                 cancelled.append(error)
 
-    monkeypatch.setattr(PolicyCache, "_on_content", wait)
+    monkeypatch.setattr(Fetches, "_on_content", wait)
     monkeypatch.setattr("scrapy_rep.policies.origins.MAX_PARSED", 0)
     await crawl([*site.urls("/b"), *other.urls("/c")], settings, spider=Closer, awaited=[other])
     assert len(cancelled) == 1

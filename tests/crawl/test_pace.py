@@ -15,7 +15,7 @@ from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason
 from scrapy_rep.clock import Clock as MachineClock
-from scrapy_rep.frontier import frontier as frontier_module
+from scrapy_rep.frontier import hosts
 from scrapy_rep.policies import origins
 from testing.faults import answer_when, raw
 from testing.web import Page, Web, between, gaps, redirect
@@ -193,7 +193,7 @@ async def test_the_first_page_waits_after_other_requests(
 async def test_exempt_pages_keep_the_pace_of_a_host_that_was_forgotten(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frontier_module, "MAX_IDLE_HOSTS", 0)
+    monkeypatch.setattr(hosts, "MAX_IDLE_HOSTS", 0)
     monkeypatch.setattr(origins, "MAX_PARSED", 1)
     slow = web.site(delayed(0.2))
     other = web.site(ALL, {"/": Page(b"", delay=0.4)}, host="127.0.0.2")

@@ -10,14 +10,13 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.clock import Clock
-from scrapy_rep.fetch.policy_store import PolicyStore
-from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
+from scrapy_rep.fetch.policy_store import Load, PolicyStore
+from scrapy_rep.origin import Action, Origin, Restored, State, UnreachablePolicy
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import FetchResult, Rules, Unavailable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
-from scrapy_rep.stores.claims import Lookup
 from scrapy_rep.stores.sqlite import MemoryStore
 
 from .conftest import NOW, VirtualClock
@@ -45,7 +44,7 @@ def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     origin.start_fetch(now)
     replaces_fetch = origin.restore(entry, now)
     if replaces_fetch:
-        origin.apply_entry(entry)
+        origin.apply(Restored(entry), now)
     return replaces_fetch
 
 
@@ -104,18 +103,16 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
     clock = clock or VirtualClock()
     read = Settings.read(ScrapySettings(settings))
-    return PolicyStore(store, read, Mock(), clock)
+    return PolicyStore(store, read, clock, Mock())
 
 
 async def fetch(policies: PolicyStore, origin: Origin, event: FetchResult) -> Entry | None:
     """Load the origin, apply the event, and save the entry, which is returned."""
-    lookup = Lookup()
     origin.start_fetch(NOW)
-    await policies.load(origin, lookup)
-    assert lookup.entry is None
+    assert await policies.load(origin) is None
     origin.apply(event, NOW)
-    entry = None if isinstance(event, access.Cancelled) else policies.entry(origin, event, lookup)
-    await policies.save(origin, entry, lookup)
+    entry = policies.entry(origin, event)
+    await policies.save(origin, entry)
     return entry
 
 
@@ -137,11 +134,11 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
         async def release(self, origin: str) -> None:
             released.append(origin)
 
-    origin, lookup = Origin(KEY), Lookup()
+    origin = Origin(KEY)
     origin.start_fetch(NOW)
-    await policy_store(LateEntry()).load(origin, lookup)
-    assert lookup.entry is not None
-    origin.apply_entry(lookup.entry)
+    entry = await policy_store(LateEntry()).load(origin)
+    assert entry is not None
+    origin.apply(Restored(entry), NOW)
     assert released == [KEY]
     assert origin.state is State.FRESH
 
@@ -171,12 +168,12 @@ class ClaimedStore(MemoryStore):
 
 
 async def test_an_entry_is_saved_before_the_store_closes() -> None:
-    store, lookup = ClaimedStore(), Lookup()
+    store = ClaimedStore()
     policies = policy_store(store, Clock())
-    policies.claims._claimed[KEY] = lookup
-    saving = policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY), lookup)
+    policies._loads[KEY] = Load(is_claimed=True)
+    saving = policies.save(Origin(KEY), origin_after(RULES).to_entry(BODY))
     saved = deferred_from_coro(saving)
-    await policies.claims.close()
+    await policies.close()
     assert store.calls == ["put None", "release", "close"]
     await maybe_deferred_to_future(saved)
 
@@ -185,9 +182,9 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     store = ClaimedStore()
     policies = policy_store(store)
     entry = origin_after(RULES).to_entry(BODY)
-    saving, later = (policies.save(Origin(KEY), entry, Lookup()) for _ in range(2))
+    saving, later = (policies.save(Origin(KEY), entry) for _ in range(2))
     saving.send(None)
-    await policies.claims.close()
+    await policies.close()
     assert store.calls == ["close"]
     with pytest.raises(StopIteration):  # a later save puts nothing
         later.send(None)
@@ -215,13 +212,13 @@ async def test_unreachable_days_have_no_clock_step(steps: list[float], failed_af
         if number == failed_after:
             failed_at = clock.now
             origin = origin_after((DOWN[0], clock.steady()))
-            await policies.save(origin, policies.entry(origin, DOWN[0], Lookup()), Lookup())
+            await policies.save(origin, policies.entry(origin, DOWN[0]))
         clock.now += 20
         clock.set_forward += steps[number] if number < len(steps) else 0
     clock.now += 2 * DAY  # so that the next attempt is due, and no entry is from the future
     restored = Origin(KEY)
     restored.start_fetch(clock.steady())
-    await policies.load(restored, Lookup())
+    await policies.load(restored)
     assert restored.unreachable_since is not None
     assert restored.unreachable_since >= failed_at
 
@@ -240,18 +237,17 @@ async def test_a_refused_result_is_replaced_by_the_store(event: FetchResult, cla
     await store.put(KEY, later, 7)
     origin.start_fetch(NOW)
     origin.apply(event, NOW)
-    lookup = Lookup(fence=6 if claimed else 0)
-    await policies.save(origin, policies.entry(origin, event, lookup), lookup)
+    policies._loads[KEY] = Load(is_claimed=claimed, fence=6 if claimed else 0)
+    await policies.save(origin, policies.entry(origin, event))
     assert await store.get(KEY) == later
     if not claimed:
         assert origin.next_action(NOW) is Action.NONE
         return
     assert origin.next_action(NOW) in (Action.REFRESH, Action.FETCH)
     origin.start_fetch(NOW)
-    found = Lookup()
-    await policies.load(origin, found)
-    assert found.entry is not None
-    origin.apply_entry(found.entry)
-    assert (found.body, origin.state) == (BODY, State.FRESH)
+    entry = await policies.load(origin)
+    assert entry is not None
+    origin.apply(Restored(entry), NOW)
+    assert (entry.body, origin.state) == (BODY, State.FRESH)
     assert origin.content is not None
     assert not origin.content.allowed(f"{KEY}/", "mybot")

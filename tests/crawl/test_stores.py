@@ -19,12 +19,12 @@ from scrapy import Request, signals
 
 from scrapy_rep import Verdict
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.fetch.fetches import Fetches
+from scrapy_rep.fetch.policy_store import PolicyStore
 from scrapy_rep.origin import Origin
 from scrapy_rep.policies.gate import Address, Place
-from scrapy_rep.policies.policies import PolicyCache
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, ThreadedStore
-from scrapy_rep.stores.claims import Claims
 from scrapy_rep.stores.registry import open_for_tool
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
@@ -260,11 +260,12 @@ async def test_a_policy_of_the_store_is_used_only_with_its_pace(
     await crawl(site.urls("/1"), settings)
     seen: list[tuple[Origin | None, Place]] = []
 
-    async def look(cache: PolicyCache, _content: object, _page: Request) -> None:
-        place = cache.gate(Address("127.0.0.1", site.root)).place
-        seen.append((cache.get_fresh(site.root), place))
+    async def look(fetches: Fetches, _content: object, _page: Request) -> None:
+        policies = fetches._policies
+        place = policies.gate(Address("127.0.0.1", site.root), 0).place
+        seen.append((policies.fresh(site.root), place))
 
-    monkeypatch.setattr(PolicyCache, "_on_content", look)
+    monkeypatch.setattr(Fetches, "_on_content", look)
     await crawl(site.urls("/2"), settings)
     assert seen == [(None, Place.FETCHING)]
     assert site.page_paths == ["/1", "/2"]
@@ -291,7 +292,7 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     other: ThreadedStore,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.claims.WAIT_MARGIN", 0.1)
+    monkeypatch.setattr("scrapy_rep.fetch.policy_store.WAIT_MARGIN", 0.1)
     site = web.site(PRIVATE)
     assert (await other.claim(site.root, 3600))[0]
     outcome = await crawl(site.urls(*PATHS), {**kept, "REP_TIMEOUT": 2, "REP_MAX_CRAWL_DELAY": 0.1})
@@ -316,13 +317,13 @@ async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict
 async def test_claims_are_renewed_while_a_crawl_fetches(
     web: Web, crawl: Crawl, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renewed, renew = list[set[str]](), Claims.renew
+    renewed, renew = list[set[str]](), PolicyStore.renew
 
-    async def noted(claims: Claims) -> None:
-        renewed.append(set(claims._claimed))
-        await renew(claims)
+    async def noted(store: PolicyStore) -> None:
+        renewed.append({key for key, load in store._loads.items() if load.is_claimed})
+        await renew(store)
 
-    monkeypatch.setattr(Claims, "renew", noted)
+    monkeypatch.setattr(PolicyStore, "renew", noted)
     site = web.site(answer_when(lambda: {site.root} in renewed, text(PRIVATE)))
     outcome = await crawl(site.urls("/a"), kept)
     assert site.paths == ["/robots.txt", "/a"]

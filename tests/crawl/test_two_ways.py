@@ -19,6 +19,7 @@ from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.origin import DAY, Origin
 from scrapy_rep.policies.gate import Place
 from scrapy_rep.protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable
+from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from testing.faults import answer_when
 from testing.web import Web, text
@@ -60,9 +61,9 @@ class State:
 
     def __init__(self, middleware: RobotsTxtMiddleware, pace: str) -> None:
         policies = middleware.policies
-        self.origin: Origin = policies.files.find_or_add(KEY)
-        self.now, self.monotonic = policies.now(), middleware._clock.monotonic()
-        lines = line(pace, middleware._clock.time())
+        self.origin: Origin = policies.origins.find_or_add(KEY)
+        self.now, self.monotonic = policies.now(), middleware.crawl.clock.monotonic()
+        lines = line(pace, middleware.crawl.clock.time())
         self.body = f"User-agent: testbot\n{lines}Disallow: /b\n\nUser-agent: other\nDisallow: /b\n"
 
     def begins(self, ago: float = 0) -> None:
@@ -71,7 +72,7 @@ class State:
     def ends(self, event: Any, ago: float = 0, *, seconds_ago: float = 1e5) -> None:
         self.begins(ago)
         self.origin.apply(event, self.now - ago)
-        self.origin.record_answer(self.monotonic - seconds_ago, 0)
+        self.origin.notes.answer(self.monotonic - seconds_ago, 0)
 
     def gets(self, ago: float, lasts: float, *, is_used: bool = True) -> None:
         """Get rules so many seconds ago, for so many seconds from now."""
@@ -82,7 +83,7 @@ class State:
         )
         self.ends(rules, ago, seconds_ago=1e5 if is_used else 0)
         if is_used:
-            self.origin.record_use()
+            self.origin.notes.use()
 
     def fails(self, ago: float = 0) -> None:
         self.ends(Unreachable("status 503", 503, URL), ago, seconds_ago=0)
@@ -156,7 +157,8 @@ def test_both_ways_give_the_same_answer(
         )
     )
     policies = middleware.policies
-    policies.fetcher.start = lambda *_: None  # type: ignore[method-assign]  # it never ends
+    fetcher = middleware.crawl.fetches.fetcher
+    fetcher.start = lambda *_: None  # type: ignore[method-assign]  # it never ends
     origin = State(middleware, pace)
     for change in STATES[state]:
         change(origin)
@@ -164,9 +166,10 @@ def test_both_ways_give_the_same_answer(
     headers = [{"User-Agent": name} if name else {} for name in (agent, last)]
     request, before = (Request(KEY + path, headers=each, meta=dict(meta)) for each in headers)
     if origin.origin.content is not None:
-        policies.apply_pace(origin.origin, before)
-    address = policies.address(request)
-    queue, downloader = policies.gate(address), middleware._gate(request, address)
+        seconds = policies.delay(origin.origin, policies.tokens(before)) or 0
+        middleware.frontier.set_delay(host_of(KEY), KEY, seconds)
+    address, delay = policies.address(request), middleware.frontier.delay_of(host_of(KEY))
+    queue, downloader = policies.gate(address, delay), middleware._gate(request)
     assert queue.place is downloader.place
     if queue.seconds < 1e5:
         assert queue.seconds == pytest.approx(downloader.seconds, abs=1)

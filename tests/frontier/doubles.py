@@ -17,11 +17,14 @@ from twisted.internet import task
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.clock import Clock
-from scrapy_rep.frontier import frontier as module
+from scrapy_rep.closing import Closing
+from scrapy_rep.frontier import queued
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.queue import OriginPriorityQueue
+from scrapy_rep.frontier.waiting import Waiting
 from scrapy_rep.policies.gate import READY, UNKNOWN, Address, Gate, Kind, Place
 from scrapy_rep.protocol.paths import host_of, origin_of
+from scrapy_rep.recorder import Events, Recorder
 from scrapy_rep.settings import read_settings
 from testing.counters import left_in_frontier
 
@@ -124,11 +127,11 @@ class FakePolicies:
         """The origins whose robots.txt was fetched, in their order."""
         self.pages: list[str] = []
         """The URLs of the pages for which they were fetched."""
-        self.files: set[str] = set()
+        self.origins: set[str] = set()
         """The origins that are known, and have expired."""
         self.free = 10**6
         """How many more fetches may begin."""
-        self.recent_fetches: set[str] = set()
+        self.recent: set[str] = set()
 
     def address(self, request: Request) -> Address:
         origin = origin_of(request.url)
@@ -139,29 +142,31 @@ class FakePolicies:
             kind = Kind.ROBOTS_TXT
         return Address(host_of(origin), origin, kind, request.meta.get("download_slot"))
 
-    def gate(self, address: Address) -> Gate:
+    def gate(self, address: Address, delay: float) -> Gate:
         if address.origin is None or address.kind in (Kind.EXEMPT, Kind.ROBOTS_TXT):
             return READY
         return self.gates[address.origin]
 
-    def can_fetch(self) -> bool:
+    def can_begin(self) -> bool:
         return self.free > 0
 
-    def fetch(self, origin: str, request: Request) -> None:
+    def begin(self, origin: str, request: Request) -> None:
         self.free -= 1
-        self.recent_fetches.add(origin)
+        self.recent.add(origin)
         self.fetched.append(origin)
         self.pages.append(request.url)
         self.gates[origin] = Gate(Place.FETCHING)
 
-    def delay(self, key: str | None) -> float:
+    def last_delay(self, key: str | None) -> float:
         return 0
 
 
 class FakeCrawl:
     """A frontier on a fake clock, engine and policies, and its queue in memory."""
 
-    def __init__(self, settings: dict[str, Any] | None = None, *, queue: Any = None) -> None:
+    def __init__(
+        self, settings: dict[str, Any] | None = None, *, queue: Any = None, reservations: Any = None
+    ) -> None:
         self.clock = FakeClock()
         self.engine = FakeEngine()
         self.policies = FakePolicies()
@@ -169,11 +174,16 @@ class FakeCrawl:
         self.crawler = get_crawler(settings_dict=settings)
         engine: Any = self.engine
         policies: Any = self.policies
-        log: Any = SimpleNamespace(waited=lambda *wait: self.waits.append(wait))
+        log: Any = Events()
+        log.waited = lambda *wait: self.waits.append(wait)
+        read = read_settings(self.crawler)
+        recorder = Recorder(self.crawler, read, self.clock, log)
+        closing = Closing(self.clock)
         self.frontier = Frontier(
-            self.crawler, read_settings(self.crawler), engine, self.clock, policies, log
+            read, engine, self.clock, closing, policies, recorder, lambda _: policies, reservations
         )
-        owner = module.FrontierOwner()
+        self.waiting = Waiting(self.frontier)
+        owner = queued.FrontierOwner()
         owner.frontier = self.frontier
         middleware = SimpleNamespace(middlewares=[owner])
         scrapy_engine: Any = SimpleNamespace(downloader=SimpleNamespace(middleware=middleware))
@@ -214,7 +224,7 @@ class FakeCrawl:
     def end(self, request: Request, *, sent: bool = True) -> None:
         """End a request."""
         self.engine.active.discard(request)
-        self.frontier.finish(request, sent=sent)
+        (self.frontier.finish_sent if sent else self.frontier.finish_unsent)(request)
 
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""
@@ -224,13 +234,13 @@ class FakeCrawl:
         if is_open:
             self.frontier.enter(request, address)
         else:
-            self.frontier.finish(request, sent=False)  # as if it began to wait
+            self.frontier.finish_unsent(request)  # as if it began to wait
         return is_open
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
         """Let requests wait in the downloader."""
         self.engine.active.update(requests)
-        return [begin(self.frontier.waiting.wait(each)) for each in requests]
+        return [begin(self.waiting.wait(each)) for each in requests]
 
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""
@@ -244,9 +254,7 @@ class FakeCrawl:
     def places(self) -> dict[str, Place]:
         """The place of each queue, by its origin."""
         return {
-            str(queue.address.origin): queue.place
-            for host in self.frontier.hosts.values()
-            for queue in host.queues
+            str(queue.address.origin): queue.place for queue in self.frontier.hosts.all_queues()
         }
 
     def left_over(self) -> dict[str, int]:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep.frontier import frontier as module
-from scrapy_rep.frontier.frontier import LOOK_AHEAD, PAGES_IN_BETWEEN
+from scrapy_rep.frontier import backoff
+from scrapy_rep.frontier.look_ahead import LOOK_AHEAD, PAGES_IN_BETWEEN
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 from scrapy_rep.policies.gate import Gate, Place
 
@@ -125,7 +125,7 @@ def test_as_many_robots_txt_are_fetched_as_the_crawl_needs_soon() -> None:
     crawl.push(*(f"{origin}/" for origin in origins))
     crawl.pop()
     assert crawl.policies.fetched == origins[: 2 * LOOK_AHEAD]
-    crawl.policies.recent_fetches.clear()
+    crawl.policies.recent.clear()
     crawl.set_ready(origins[0])
     assert crawl.pop_url() == f"{origins[0]}/"
     assert len(crawl.policies.fetched) == 2 * LOOK_AHEAD + 2 * LOOK_AHEAD - 1
@@ -145,7 +145,7 @@ def test_new_sites_have_a_turn_though_others_are_ready() -> None:
 def test_a_robots_txt_that_has_expired_is_fetched_before_new_ones() -> None:
     crawl = FakeCrawl()
     crawl.push(f"{A}/1", f"{B}/1")
-    crawl.policies.files.add(C)
+    crawl.policies.origins.add(C)
     crawl.push(f"{C}/1")
     crawl.policies.free = 1
     crawl.pop()
@@ -249,7 +249,7 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     for request, answer in zip(several, answers, strict=True):
         crawl.frontier.note_answer(crawl.frontier.in_progress[request], *answer)
         crawl.end(request)
-    held = crawl.frontier.hosts["a.example"].seconds_left(crawl.clock.now)
+    held = crawl.frontier.hosts.hosts["a.example"].seconds_left(crawl.clock.now)
     assert held == 1.5, "as long as an answer asks"
     assert crawl.stat("backoff_count") == 1
 
@@ -259,13 +259,13 @@ def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.Monkey
     now = crawl.clock.now
     state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
     crawl.frontier.hold_again(state)
-    assert crawl.frontier.hosts["a.example"].seconds_left(now) == 20
+    assert crawl.frontier.hosts.hosts["a.example"].seconds_left(now) == 20
     assert state == {"a.example": now + 20, "c.example": now + 300}
     crawl.clock.advance(20)
     request = crawl.take()
     crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
     assert list(state) == ["c.example"]
-    monkeypatch.setattr(module, "MAX_IDLE_HOSTS", 1)
+    monkeypatch.setattr(backoff, "MAX_IDLE_HOSTS", 1)
     crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 5)
     assert list(state) == ["a.example"], "their number is bounded"
 
@@ -329,7 +329,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     caller, robots_txt, later = (Request(f"{A}/{path}") for path in ("b", "robots.txt", "a"))
     crawl.wait(caller, robots_txt, later)
     await settle()
-    assert caller in crawl.frontier.waiting.waiters
+    assert caller in crawl.frontier.waiters
     assert crawl.engine.extra == {caller, robots_txt, later}
     for expected in (robots_txt, caller, later):
         crawl.end(last)
@@ -350,7 +350,7 @@ async def test_many_requests_are_dropped_one_after_the_other() -> None:
     dropped = []
 
     async def wait_and_drop(request: Request) -> None:
-        assert await crawl.frontier.waiting.wait(request)
+        assert await crawl.waiting.wait(request)
         dropped.append(request)
         crawl.end(request, sent=False)
 

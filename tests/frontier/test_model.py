@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 from scrapy import Request
 
-from scrapy_rep.frontier.frontier import Queue
+from scrapy_rep.frontier.hosts import Queue
 from scrapy_rep.frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from scrapy_rep.policies.gate import Place
 
@@ -133,7 +133,7 @@ class Model(RuleBasedStateMachine):
 
     @property
     def queues(self) -> set[Queue]:
-        return {queue for host in self.frontier.hosts.values() for queue in host.queues}
+        return set(self.frontier.hosts.all_queues())
 
     @invariant()
     def no_queue_that_may_start_is_overlooked(self) -> None:
@@ -161,18 +161,18 @@ class Model(RuleBasedStateMachine):
     @invariant()
     def the_counts_are_those_of_the_requests_in_progress(self) -> None:
         entries = self.frontier.in_progress.values()
-        for host in [*self.frontier.hosts.values(), self.frontier.dropped]:
+        for host in [*self.frontier.hosts, self.frontier.dropped]:
             assert host.active == sum(host in {each.host, each.slot} for each in entries)
 
     @invariant()
     def a_time_that_a_queue_waits_for_has_an_alarm(self) -> None:
         now = self.crawl.clock.now
-        alarms = [host for host in self.frontier.hosts.values() if host.alarm_at < inf]
+        alarms = [host for host in self.frontier.hosts if host.alarm_at < inf]
         assert len(self.crawl.clock.pending) == len(alarms)
-        for host in self.frontier.hosts.values():
+        for host in self.frontier.hosts:
             if (first := host.first_blocked) is not None:
                 gate = self.frontier.gate(first)
-                is_due = gate.blocker is not host or gate.seconds == inf
+                is_due = first.waits_for(gate) is not host or gate.seconds == inf
                 assert is_due or host.alarm_at <= now + gate.seconds + 1e-6
             for queue in host.timed:
                 assert host.alarm_at <= now + self.frontier.gate(queue).seconds + 1e-6

@@ -40,7 +40,7 @@ class Shared:
         self.host = Host("example.com", 8)
         self.host.set_delay("http://example.com", delay)
         both: Any = self
-        self.reservations = Reservations(both, both)
+        self.reservations = Reservations(both, self.clock, both)
         BEGUN.append(Deferred(lambda _: self.reservations.release(self.host, 0)))
 
     async def reserve_host(self, host: str, lease: float) -> float:
@@ -165,8 +165,8 @@ async def test_a_crawl_goes_on_without_a_store_that_fails(error: BaseException) 
 
 
 async def test_a_crawl_that_closes_ends_its_attempts() -> None:
-    crawl, store = FakeCrawl(), AsyncMock(**{"reserve_host.return_value": 30.0})
-    crawl.frontier.reservations = Reservations(store, crawl.frontier)
+    store = AsyncMock(**{"reserve_host.return_value": 30.0})
+    crawl = FakeCrawl(reservations=lambda frontier: Reservations(store, frontier.clock, frontier))
     crawl.push("http://example.com/")
     crawl.frontier.set_delay("example.com", "http://example.com", 1)
     crawl.set_ready("http://example.com")

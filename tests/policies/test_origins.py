@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.origin import Origin, State, Tdm, UnreachablePolicy
 from scrapy_rep.policies import origins
-from scrapy_rep.policies.origins import FileTable, pack, unpack
+from scrapy_rep.policies.origins import OriginTable, pack, unpack
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import CopyInfo, FetchResult, NotModified, Rules, Unavailable
 from scrapy_rep.protocol.records import Pacing
@@ -73,9 +72,8 @@ HISTORIES: dict[str, tuple[FetchResult, ...]] = {
 def test_every_field_is_kept(history: tuple[FetchResult, ...]) -> None:
     origin = origin_after(*history)
     origin.redirects = (f"{KEY}/first",)
-    origin.answered_at = -inf
     origin.source = "store"
-    origin.reported_pace = "Crawl-delay: 5"
+    origin.notes.logged_pace = "Crawl-delay: 5"
     unpacked = unpack(pack(origin))
     for each in fields(origin):
         assert getattr(unpacked, each.name) == getattr(origin, each.name)
@@ -98,7 +96,7 @@ def test_a_tdm_file() -> None:
 # Which origins are parsed, packed and removed
 
 
-class Table(FileTable):
+class Table(OriginTable):
     """A table with the files that are in use."""
 
     def __init__(self, most: int) -> None:
@@ -148,22 +146,22 @@ def test_the_least_recently_used_are_packed_then_removed(monkeypatch: pytest.Mon
     assert "".join(table) == "e"
 
 
-def test_the_octets_of_packed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("MAX_PARSED", 1), ("MIN_PACKED_OCTETS", 600), ("PACKED_OCTETS", 1)):
+def test_the_bytes_of_packed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("MAX_PARSED", 1), ("MIN_PACKED_BYTES", 600), ("PACKED_BYTES", 1)):
         monkeypatch.setattr(origins, name, value)
     table = Table(100)
     keys = [str(number) for number in range(50)]
     add(table, *keys)
     assert 1 < len(table) < 10
     assert list(table) == keys[-len(table) :]
-    assert table._packed_octets == sum(map(len, table._packed.values())) <= 600
+    assert table._packed_bytes == sum(map(len, table._packed.values())) <= 600
     table.in_use.update(table)
     add(table, "x", "y", "z")
     assert table.in_use < set(table)
 
 
-def test_the_octets_of_parsed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(origins, "MAX_PARSED_OCTETS", 1000)
+def test_the_bytes_of_parsed_files_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(origins, "MAX_PARSED_BYTES", 1000)
     table = Table(10)
     add(table, *"abc")
     assert places(table) == ("", "abc")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.fetch.redirects import is_local_name, is_public, literal_address, plain_address
+from scrapy_rep.ip_addresses import is_local_name, is_public, literal_address, plain_address
 
 NOT_PUBLIC = """
 0.0.0.0 0.1.2.3 10.0.0.1 127.0.0.1 127.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from scrapy.settings import Settings as ScrapySettings
 
+from scrapy_rep.fetch.policy_store import PolicyStore
+from scrapy_rep.origin import Origin
 from scrapy_rep.protocol.access import AccessResult
+from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.base import LEASE
-from scrapy_rep.stores.claims import Claims, Lookup
 from scrapy_rep.stores.sqlite import SQLiteStore
 from tests.crawl.conftest import VirtualClock
 
@@ -18,7 +22,7 @@ ORIGIN = "https://a.example"
 
 
 def entry(body: bytes) -> Entry:
-    return Entry(AccessResult.SUCCESSFUL, 1, 2, 3, body)
+    return Entry(AccessResult.UNREACHABLE, 1, 2, 3, body)
 
 
 class Crawler:
@@ -28,11 +32,16 @@ class Crawler:
         self.time = time
         self.store = SQLiteStore(path, ttl=1e9, now=time.monotonic)
         self.store.open()
-        self.claims = Claims(self.store, longest_fetch=600, clock=time)
-        self.lookup = Lookup()
+        settings = Settings.read(ScrapySettings())
+        self.policies = PolicyStore(self.store, settings, time, Mock())
+        self.origin = Origin(ORIGIN)
 
     async def load(self) -> None:
-        await self.claims.load(ORIGIN, self.lookup, bool)
+        self.origin.start_fetch(self.time.time())
+        assert await self.policies.load(self.origin) is None
+
+    async def save(self, entry: Entry | None) -> None:
+        await self.policies.save(self.origin, entry)
 
 
 Pair = tuple[Crawler, Crawler]
@@ -53,9 +62,9 @@ async def test_the_claim_of_a_long_fetch_is_renewed(crawlers: Pair) -> None:
     await one.load()
     for _ in range(10):
         one.time.now += LEASE / 2
-        await one.claims.renew()
+        await one.policies.renew()
         assert not (await other.store.claim(ORIGIN, LEASE)).claimed
-    await one.claims.save(ORIGIN, entry(b"one"), one.lookup)
+    await one.save(entry(b"one"))
     assert (await other.store.claim(ORIGIN, LEASE)).claimed
 
 
@@ -66,9 +75,9 @@ async def test_a_crawler_that_did_not_run_is_replaced(crawlers: Pair) -> None:
     began = other.time.now
     await other.load()  # which waits until the claim has expired
     assert began + LEASE <= other.time.now < began + LEASE + 5
-    assert await other.claims.save(ORIGIN, entry(b"other"), other.lookup)
-    await stopped.claims.renew()
-    assert not await stopped.claims.save(ORIGIN, entry(b"stopped"), stopped.lookup)
+    await other.save(entry(b"other"))
+    await stopped.policies.renew()
+    await stopped.save(entry(b"stopped"))
     assert await other.store.get(ORIGIN) == entry(b"other")
     assert (await other.store.claim(ORIGIN, LEASE)).claimed
 
@@ -79,10 +88,10 @@ async def test_a_claim_that_is_released_during_its_renewal_ends(crawlers: Pair) 
     claim = one.store.claim
 
     async def claim_late(origin: str, seconds: float) -> Claim:
-        await one.claims.save(origin, None, one.lookup)
+        await one.save(None)
         return await claim(origin, seconds)
 
     one.store.claim = claim_late  # type: ignore[method-assign]
     one.time.now += LEASE / 2
-    await one.claims.renew()
+    await one.policies.renew()
     assert (await other.store.claim(ORIGIN, LEASE)).claimed

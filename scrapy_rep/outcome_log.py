@@ -7,19 +7,23 @@ from __future__ import annotations
 
 from scrapy import Spider
 
-from ..logs import get_logger
-from ..origin import Origin, State
-from ..protocol import access
-from ..protocol.access import AccessResult, FetchResult, Unreachable
-from ..settings import Settings
+from .logs import get_logger
+from .origin import Origin, Restored, State
+from .protocol import access
+from .protocol.access import AccessResult, FetchResult, Unreachable
+from .settings import Settings
 
 logger = get_logger(__name__)
 
 
 def log_outcome(
-    file: Origin, event: FetchResult | None, settings: Settings, now: float, spider: Spider | None
+    file: Origin,
+    event: FetchResult | Restored,
+    settings: Settings,
+    now: float,
+    spider: Spider | None,
 ) -> None:
-    """Log that a fetch has brought no rules, unless that is known. A store has no event."""
+    """Log that a fetch has brought no rules, unless that is known."""
     if isinstance(event, Unreachable) and file.state is State.UNREACHABLE and file.failures < 2:
         logger.warning(
             "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
@@ -32,8 +36,8 @@ def log_outcome(
         )
     elif file.state is State.UNAVAILABLE:
         why = file.unavailable.value if file.status is not None else access.TOO_MANY_REDIRECTS
-        if why != file.reported_unavailable:
-            file.reported_unavailable = why
+        if why != file.notes.logged_unavailable:
+            file.notes.logged_unavailable = why
             _log_unavailable(file, spider)
 
 

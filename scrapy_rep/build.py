@@ -1,0 +1,161 @@
+"""One crawl: its objects are made and joined here, and their periodic jobs run here."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.defer import deferred_from_coro
+
+from .clock import Clock
+from .closing import Closing
+from .fetch.downloader import Record
+from .fetch.fetcher import Fetcher
+from .fetch.fetches import Fetches
+from .fetch.policy_store import open_policy_store
+from .fetch.tdm_files import TdmFiles
+from .frontier.frontier import Frontier
+from .frontier.reservation import Reservations
+from .frontier.waiting import Waiting
+from .logs import get_logger
+from .policies.policies import Policies
+from .recorder import Events, Recorder
+from .scrapy_internals import WATCH_INTERVAL, Engine
+from .settings import Settings
+
+logger = get_logger(__name__)
+
+
+class Crawl:
+    """The objects of one crawl. Raises SettingError for a setting that cannot be used."""
+
+    def __init__(self, crawler: Crawler, settings: Settings) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self.clock = clock = Clock()
+        self.engine = Engine(crawler)
+        self.closing = closing = Closing(clock)
+        events, self._record = _open_recordings(crawler, settings, clock)
+        self.recorder = recorder = Recorder(crawler, settings, clock, events)
+        self._rules_file = None
+        if settings.local_rules is not None:
+            from .local_rules_file import LocalRulesFile  # most crawls need neither TOML nor lint
+
+            self._rules_file = LocalRulesFile(settings.local_rules)
+        rules = self._rules_file.rules if self._rules_file is not None else None
+        self.policies = policies = Policies(settings, clock, recorder, rules)
+        self.store = open_policy_store(settings, clock, recorder)
+        """The store; None if the crawl has none."""
+        shared = self.store.store if self.store is not None and self.store.store.shared else None
+        self._is_shared = shared is not None
+        reservations = partial(Reservations, shared, clock) if shared is not None else None
+        self.frontier = Frontier(
+            settings,
+            self.engine,
+            clock,
+            closing,
+            policies,
+            recorder,
+            self._fetches_for,
+            reservations,
+        )
+        self.fetches = self.frontier.fetches
+        self.waiting = Waiting(self.frontier)
+        """The requests that wait in the downloader."""
+        self.tdm_files: TdmFiles | None = None
+        """The TDM files of the crawl. None without REP_TDMREP."""
+        if settings.tdmrep:
+            self.tdm_files = TdmFiles(policies, self.fetches, closing, recorder)
+        self._looping = create_looping_call(self.poll)
+
+    def _fetches_for(self, frontier: Frontier) -> Fetches:
+        fetcher = Fetcher(
+            self._crawler,
+            self._settings,
+            self.engine,
+            self.clock,
+            self.closing,
+            self.recorder,
+            frontier,
+            shared=self._is_shared,
+            record=self._record,
+        )
+        return Fetches(
+            self._crawler,
+            self.clock,
+            self.closing,
+            self.recorder,
+            self.policies,
+            self.store,
+            fetcher,
+            frontier,
+        )
+
+    def open(self) -> None:
+        """Begin the periodic jobs: the spider is open."""
+        self.engine.open()
+        self.poll()
+        self._looping.start(WATCH_INTERVAL, now=False)
+
+    def poll(self) -> None:
+        """Do the work that no request causes. A job that fails does not prevent the others."""
+        jobs = {
+            "read REP_LOCAL_RULES": self._reload_rules,
+            "limit the memory of origins": self._limit_memory,
+            "renew the claims of the store": self._renew_claims,
+            "look whether the spider closes": self._look_for_the_end,
+            "end requests that other middlewares have dropped": self.frontier.collect_ended,
+            "start what other middlewares wait for": self.waiting.start_beside_kept,
+            "end fetches that take long": self.fetches.fetcher.poll,
+        }
+        for job, do in jobs.items():
+            try:
+                do()
+            except Exception:
+                logger.exception(
+                    "A periodic job of the crawl has failed, and is tried again: %(job)s",
+                    {"job": job},
+                    extra=self.recorder.extra,
+                )
+
+    def _reload_rules(self) -> None:
+        if self._rules_file is not None and self._rules_file.reload(self._crawler.spider):
+            self.recorder.count("robotstxt/local_rules_reloads")
+            self.policies.stopped.clear()
+
+    def _limit_memory(self) -> None:
+        self.policies.origins.measure()
+        self.fetches.evict()
+
+    def _renew_claims(self) -> None:
+        if self.store is not None:
+            deferred_from_coro(self.store.renew())
+
+    def _look_for_the_end(self) -> None:
+        if self.engine.is_closing:
+            if self.closing.has_begun:  # a response that has just arrived had its time
+                self.fetches.fetcher.cancel(unwanted=self.closing.may_callers_wait)
+            self.frontier.close(self._settings.max_wait)
+
+    async def close(self) -> None:
+        """End all fetches and all waiting in the downloader, and close the store."""
+        if self._looping.running:
+            self._looping.stop()
+        self.fetches.fetcher.cancel()
+        self.frontier.close()
+        self.recorder.end()
+        if self.store is not None:
+            await self.store.close()
+
+
+def _open_recordings(
+    crawler: Crawler, settings: Settings, clock: Clock
+) -> tuple[Events, Record | None]:
+    """Open the report and the archive of a crawl, as far as it has them."""
+    if not settings.report and settings.archive is None:
+        return Events(), None
+    from .reports.recording import open_recordings  # most crawls do not need its libraries
+
+    events, archive = open_recordings(crawler, settings, clock)
+    return events or Events(), archive.record if archive is not None else None

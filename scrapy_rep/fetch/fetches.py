@@ -1,0 +1,230 @@
+"""The robots.txt of the origins of a crawl: from the store or from a fetch, and what they change.
+
+All requests to an origin share a fetch. Its result is a value. It changes the origin, and the part
+that needs it looks at the queues of the origin again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Protocol
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
+from twisted.python.failure import Failure
+
+from ..clock import Clock
+from ..closing import Closing
+from ..origin import Action, Origin, Restored
+from ..policies.policies import Policies
+from ..protocol.access import Cancelled, FetchResult, Rules
+from ..protocol.paths import ROBOTS_TXT, origin_of
+from ..protocol.robotstxt import RobotsTxt
+from ..protocol.verdict import Reason, Verdict
+from ..recorder import Recorder
+from ..robotparser import RepRobotParser
+from ..stores import Entry
+from . import fetcher
+from .fetcher import Fetcher
+from .policy_store import PolicyStore
+
+# Scrapy has this signal since 2.18.
+_ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
+
+
+class Demand(fetcher.Demand, Protocol):
+    """What needs the robots.txt of origins, and is told about their results: the frontier."""
+
+    def uses(self, origin: str) -> bool:
+        """Whether an origin has to stay in memory."""
+
+    def delay_of(self, host: str) -> float:
+        """Return the delay of a host in seconds; 0 if it has none."""
+
+    def set_delay(self, host: str, origin: str, seconds: float) -> None:
+        """Set the delay of a host that one of its origins asks for."""
+
+    def update_origin(self, host: str, origin: str) -> None:
+        """Look at the queues of an origin again."""
+
+
+class Fetches:
+    """The fetches of robots.txt files of one crawl."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        clock: Clock,
+        closing: Closing,
+        recorder: Recorder,
+        policies: Policies,
+        store: PolicyStore | None,
+        fetcher: Fetcher,
+        demand: Demand,
+    ) -> None:
+        self._crawler = crawler
+        self._clock = clock
+        self._closing = closing
+        self._recorder = recorder
+        self._policies = policies
+        self._origins = policies.origins
+        self._store = store
+        self.fetcher = fetcher
+        self._demand = demand
+        self.can_begin = fetcher.limit.can_begin
+        """Returns whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
+        self.recent = fetcher.recent
+        """The URLs of the fetches that began just now."""
+        self._bodies: dict[str, bytes] | None = None
+
+    def keep_bodies(self) -> dict[str, bytes]:
+        """Keep good copies as they are received from now on. Returns where they are, by origin."""
+        self._bodies = {}
+        return self._bodies
+
+    # Policies that can be used.
+
+    def begin(self, key: str, request: Request) -> None:
+        """Begin to fetch the robots.txt of an origin for a request, unless that is disallowed."""
+        if self._policies.local_disallow(key, request.url) is not None:
+            self._policies.stopped.add(key)
+        else:
+            self.usable(key, request)
+
+    def usable(self, key: str, request: Request) -> Origin | None:
+        """Return an origin whose policy can be used, else begin a fetch and return None.
+
+        Also returns None if a fetch is due and the spider is closing, unless a caller waits for it.
+        """
+        origin = self._origins.find_or_add(key)
+        action = self._policies.next_action(origin, self._demand.delay_of(origin.host))
+        if action in (Action.REFRESH, Action.FETCH) and self._closing.may_wait(request):
+            origin.start_fetch(self._policies.now())
+            fetch = partial(self._load_or_fetch, origin, request)
+            self.fetcher.start(origin, fetch, partial(self._finish, origin, request))
+            # Twisted runs a coroutine at once, so the fetch may have ended already.
+            action = origin.next_action(self._policies.now())
+        return origin if action in (Action.NONE, Action.REFRESH) else None
+
+    def refresh(self, origin: Origin, request: Request) -> None:
+        """Begin to fetch a robots.txt that is usable, if it is due for a refresh."""
+        if self._policies.now() >= origin.refresh_at:
+            delay = self._demand.delay_of(origin.host)
+            if self._policies.next_action(origin, delay) is Action.REFRESH:
+                self.usable(origin.key, request)
+
+    async def wait_for(
+        self, key: str, request: Request, response: Response | None = None
+    ) -> Origin | None:
+        """Return an origin when its policy can be used; None if the spider closes first.
+
+        This waits for the fetch only, not for the queue of the origin or the delay of its host.
+        ``response`` is the response to the request, if that is what waits.
+        """
+        started_at = self._clock.monotonic()
+        with self.fetcher.waiting(key, request, response):
+            while (origin := self.usable(key, request)) is None:
+                if not await self.fetcher.ended(key + ROBOTS_TXT):
+                    break
+                origin = self._origins.get(key)
+                if origin is not None and origin.notes.answered_at >= started_at:
+                    break  # even if it has expired since
+            return origin
+
+    async def verdict_on(
+        self, url: str, request: Request, response: Response | None = None
+    ) -> Verdict | None:
+        """Return the verdict on a URL for the crawler of a request, when its robots.txt is known.
+
+        Returns None for a scheme without robots.txt. See :meth:`wait_for`.
+        """
+        key, verdict = origin_of(url), self._policies.verdict_without_origin(url)
+        if key is None or verdict is not None:
+            return verdict
+        origin = await self.wait_for(key, request, response)
+        if origin is None:
+            detail = "the spider closed before its robots.txt was known"
+            return Verdict(False, Reason.UNREACHABLE, detail=detail)
+        return self._policies.verdict(origin, url, self._policies.tokens(request))
+
+    def evict(self) -> None:
+        """Keep the memory of the origins within its limits."""
+        self._origins.evict(self._is_in_use)
+
+    def _is_in_use(self, key: str) -> bool:
+        """Whether an origin has to be kept in memory."""
+        return self._demand.uses(key) or any(key == each for each, _ in self.fetcher.awaited)
+
+    # One fetch.
+
+    async def _load_or_fetch(self, origin: Origin, page: Request) -> FetchResult | Restored:
+        """Return the entry of the store that replaces a fetch, or the result of the fetch."""
+        result: FetchResult | Restored
+        entry = await self._store.load(origin) if self._store is not None else None
+        if entry is not None:
+            result, content = Restored(entry), origin.content
+        else:
+            result = await self.fetcher.fetch(origin, page)
+            content = result.content if isinstance(result, Rules) else None
+        if content is not None:
+            await self._on_content(content, page)
+        return result
+
+    def _finish(self, origin: Origin, page: Request, result: FetchResult | Restored) -> None:
+        """Note the result of a fetch."""
+        policies = self._policies
+        try:
+            origin.apply(result, policies.now())
+            if not isinstance(result, Cancelled):
+                seconds = policies.seconds_after(origin, policies.tokens(page))
+                origin.notes.answer(self._clock.monotonic(), seconds)
+            body = self._save(origin, result)
+            if not isinstance(result, Cancelled):
+                self._on_result(origin, page, result, body)
+        finally:
+            policies.stopped.discard(origin.key)
+            self._demand.update_origin(origin.host, origin.key)
+            self.evict()
+
+    def _save(self, origin: Origin, result: FetchResult | Restored) -> bytes | None:
+        """Begin to save the result of a fetch, if it is new. Returns the good copy, if known."""
+        if isinstance(result, Restored):
+            return result.entry.body
+        entry: Entry | None = None
+        if self._store is not None:
+            try:
+                entry = self._store.entry(origin, result)
+            finally:  # the claim is released, whatever happens
+                self._origins.keep(origin.key)
+                saved = deferred_from_coro(self._store.save(origin, entry))
+                saved.addBoth(self._on_saved, origin)
+        return result.body if isinstance(result, Rules) else None if entry is None else entry.body
+
+    def _on_saved(self, result: Failure | None, origin: Origin) -> None:
+        self._origins.release(origin.key)
+        if result is not None:
+            self.fetcher.log_failure(result, origin)
+
+    async def _on_content(self, content: RobotsTxt, page: Request) -> None:
+        if _ROBOTS_PARSED is not None:
+            await self._crawler.signals.send_catch_log_async(
+                signal=_ROBOTS_PARSED, robotparser=RepRobotParser(content), request=page
+            )
+
+    def _on_result(
+        self, origin: Origin, page: Request, result: FetchResult | Restored, body: bytes | None
+    ) -> None:
+        policies, tokens = self._policies, self._policies.tokens(page)
+        if self._bodies is not None and body is not None:
+            self._bodies[origin.key] = body
+        self._recorder.fetched(origin, result, body)
+        if origin.content is not None:
+            policies.note_content(origin.content)
+        delay = policies.delay(origin, tokens)
+        if delay is not None:
+            self._demand.set_delay(origin.host, origin.key, delay)
+        pacing = policies.pacing(origin, tokens) if delay is not None else None
+        host_delay = self._demand.delay_of(origin.host)
+        self._recorder.paced(origin, tokens, pacing, delay=delay or 0, host_delay=host_delay)

@@ -1,0 +1,79 @@
+"""Hosts that ask for fewer requests, and how long each is held (PROTOCOL §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ..clock import Clock
+from ..recorder import Recorder
+from ..settings import Settings
+from .hosts import MAX_IDLE_HOSTS, Host
+
+SLOW_DOWN = frozenset({429, 503})
+"""The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
+
+FIRST_BACKOFF = 1.0
+"""Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
+time doubles with each such answer in a row."""
+
+
+class Backoff:
+    """The hosts of a crawl that are held."""
+
+    def __init__(self, settings: Settings, clock: Clock, recorder: Recorder) -> None:
+        self._most = settings.max_backoff
+        self._clock = clock
+        self._recorder = recorder
+        self._held: dict[str, float] = {}
+        """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
+
+    def note(
+        self, host: Host, origin: str | None, status: int, seconds: float | None, *, is_late: bool
+    ) -> bool:
+        """Note an answer of a host. Returns whether its pace has changed.
+
+        ``seconds`` is the time for which the answer asks. Any answer that does not ask for fewer
+        requests ends the back-off. ``is_late``: the request started before the host was held, so
+        its answer neither ends the back-off nor doubles it.
+        """
+        now = self._clock.monotonic()
+        if status not in SLOW_DOWN:
+            has_ended = host.backoffs > 0 and not is_late
+            if has_ended:
+                host.end_backoff()
+                self._held.pop(host.name, None)
+            return has_ended
+        doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
+        hold = min(seconds or doubled, self._most)
+        added = hold - max(host.held_until - now, 0)
+        if is_late and (seconds is None or added < FIRST_BACKOFF):
+            if seconds is not None:  # a little later: not counted as one more
+                host.held_until = max(host.held_until, now + hold)
+            return False
+        is_first = not host.backoffs
+        self._recorder.held(
+            host.name, origin, status=status, seconds=hold, added=added, is_first=is_first
+        )
+        self._hold(host, hold)
+        return True
+
+    def _hold(self, host: Host, seconds: float) -> None:
+        """Start no request to a host for so many seconds."""
+        host.back_off(seconds, self._clock.monotonic())
+        self._held[host.name] = self._clock.time() + seconds
+        while len(self._held) > MAX_IDLE_HOSTS:
+            del self._held[next(iter(self._held))]
+
+    def hold_again(self, held: dict[str, float], host: Callable[[str], Host]) -> Iterator[Host]:
+        """Hold hosts, each until a time on the wall clock, and yield those that are held.
+
+        From now on ``held`` is up to date. ``host`` returns the host of a name.
+        """
+        self._held = held
+        for name, until in tuple(held.items()):
+            seconds = min(until - self._clock.time(), self._most)
+            if seconds > 0:
+                self._hold(host(name), seconds)
+                yield host(name)
+            else:
+                del held[name]

@@ -1,0 +1,113 @@
+"""What a crawl tells spiders, extensions and exporters about its requests that wait."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import inf
+from typing import NamedTuple
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+
+from ..policies.gate import Wait
+from .frontier import Frontier
+
+
+class FrontierOwner:
+    """The downloader middleware of a crawl, by which other components find the frontier."""
+
+    frontier: Frontier
+
+
+class AnswerObserver:
+    """A downloader middleware that calls :meth:`.Frontier.note_response` for each response."""
+
+
+class Queued(NamedTuple):
+    """How many requests are in the queue of a crawl."""
+
+    all: int
+    ready: int
+    """Those that may start now, as far as their sites are concerned."""
+    waiting: int
+    """Those that wait for their robots.txt or for their host."""
+
+
+class Waits(NamedTuple):
+    """Requests that wait for the same thing."""
+
+    host: str
+    """The host, or the download slot that requests name; empty for URLs without a host."""
+    reason: Wait
+    requests: int
+    seconds: float
+    """The seconds until the next of them may start. inf: that depends on a response."""
+
+
+def find_frontier(crawler: Crawler) -> Frontier | None:
+    """Return the frontier of a crawl; None if the crawl does not obey robots.txt."""
+    owner = crawler.get_downloader_middleware(FrontierOwner)
+    return owner.frontier if owner is not None else None
+
+
+def queued(crawler: Crawler) -> Queued:
+    """Return how many requests are in the queue of a crawl.
+
+    Requests in progress are not in the queue. Raises RuntimeError if the crawl does not use the
+    queue of scrapy-rep, for example because ROBOTSTXT_OBEY is off.
+    """
+    frontier = find_frontier(crawler)
+    if frontier is None or not frontier.queues:
+        raise RuntimeError("the scheduler of this crawl does not use the queue of scrapy-rep")
+    places = (ranked for each in frontier.queues for ranked in (each.ready, each.drops))
+    ready = sum(queue.size for ranked in places for queue in ranked)
+    size = frontier.queue_size
+    return Queued(size, ready, size - ready)
+
+
+def waiting(crawler: Crawler) -> list[Waits]:
+    """Return what the requests of a crawl wait for, those with most requests first.
+
+    This includes requests that wait in the downloader. Requests that may start now, and those in
+    progress, do not wait. Returns an empty list if the crawl does not obey robots.txt:
+
+        for host, reason, requests, seconds in scrapy_rep.waiting(crawler):
+            print(f"{requests} requests to {host} wait: {reason}")
+    """
+    frontier = find_frontier(crawler)
+    if frontier is None:
+        return []
+    sizes: Counter[tuple[str, Wait]] = Counter()
+    seconds: dict[tuple[str, Wait], float] = {}
+    for queue in frontier.hosts.all_queues():
+        gate = frontier.gate(queue)
+        if gate.wait is None:
+            continue
+        keeper = queue.waits_for(gate) or queue.host
+        key = keeper.name, gate.wait
+        sizes[key] += queue.size
+        seconds[key] = min(gate.seconds, seconds.get(key, inf))
+    return [Waits(*key, size, seconds[key]) for key, size in sizes.most_common()]
+
+
+async def until_queued_below(crawler: Crawler, n: int) -> None:
+    """Return when fewer than ``n`` requests are in the queue of a crawl.
+
+    This is for a ``start()`` that reads many requests from elsewhere, so that they do not all wait
+    in memory:
+
+        for url in urls:
+            await scrapy_rep.until_queued_below(self.crawler, 1000)
+            yield Request(url)
+
+    If the crawl does not use the queue of scrapy-rep, this waits until the downloader has room.
+    Raises asyncio.CancelledError while the spider closes, which ends ``start()``, and ValueError if
+    ``n`` is less than 1.
+    """
+    if n < 1:
+        raise ValueError(f"n is {n}: it must be 1 or more")
+    frontier = find_frontier(crawler)
+    if frontier is not None and frontier.queues:
+        await frontier.readers.wait(n)
+    elif crawler.engine is not None and crawler.engine.needs_backout():
+        await crawler.signals.wait_for(signals.scheduler_empty)

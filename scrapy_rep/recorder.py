@@ -1,0 +1,277 @@
+"""What happened in a crawl: its stats, its log lines, its summary, and the events of its report.
+
+Each part of a crawl tells the :class:`Recorder` what it does. REP_REPORT adds the
+:class:`Events` of :mod:`scrapy_rep.reports.event_log`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from .clock import Clock
+from .exceptions import RobotsTxtDisallowed, forbidden_by
+from .logs import get_logger
+from .origin import Origin, Restored
+from .outcome_log import log_outcome
+from .protocol.access import FetchResult
+from .protocol.paths import origin_of
+from .protocol.records import Pacing, describe
+from .protocol.verdict import Reason, Verdict
+from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
+
+logger = get_logger(__name__)
+
+MAX_KEPT = 10_000
+"""How many verdicts are kept, each with its site. A crawl may have any number of them."""
+
+
+class Events:
+    """The events of a crawl. This class keeps none: a crawl without REP_REPORT uses it."""
+
+    def sent(self, request: Request, delay: float, broken: Verdict | None = None) -> None:
+        """Log a request that has reached its download slot, from which nothing removes it.
+
+        ``broken``: what the robots.txt in memory says about an exception.
+        """
+
+    def ended(self, request: Request) -> None:
+        """Note that a request has ended which its site may have received."""
+
+    def disallowed(self, url: str, verdict: Verdict, *, was_sent: bool = False) -> None:
+        """Log a request that is not sent, or a response that came from a disallowed URL."""
+
+    def waited(self, origin: str, kind: str, seconds: float) -> None:
+        """Log a wait of the requests to an origin, or that it holds them back for so long."""
+
+    def fetched(self, origin: Origin, event: FetchResult | Restored, body: bytes | None) -> None:
+        """Log the result of a fetch. ``body`` is the file as it was received, if it was."""
+
+    def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
+        """Log the pace that a site asks for."""
+
+    def page(self, url: str, directives: Any, usage: Mapping[str, bool]) -> None:
+        """Log the directives and uses of a response."""
+
+    def page_dropped(self, url: str, names: Sequence[str], *, is_usage: bool = False) -> None:
+        """Log an item or a request that is dropped because of directives, or of refused uses."""
+
+
+class Recorder:
+    """Records what happens in one crawl."""
+
+    def __init__(self, crawler: Crawler, settings: Settings, clock: Clock, events: Events) -> None:
+        assert crawler.stats is not None
+        self._crawler = crawler
+        self._settings = settings
+        self._clock = clock
+        self.stats = crawler.stats
+        self.events = events
+        self.count = crawler.stats.inc_value
+        """Adds 1, or another number, to a stat."""
+        self._said: set[str] = set()
+        """What is logged once in a crawl, and was."""
+        self._drops: Counter[tuple[str | None, Verdict]] = Counter()
+        """How often each verdict has dropped a request to a site."""
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What each log line of the crawl has."""
+        return {"spider": self._crawler.spider}
+
+    def is_first(self, what: str) -> bool:
+        """Whether this is the first call with this text: some things are logged once."""
+        is_first = what not in self._said
+        self._said.add(what)
+        return is_first
+
+    def add_seconds(self, stat: str, seconds: float) -> None:
+        """Add a time to a stat."""
+        self.stats.set_value(stat, round(self.stats.get_value(stat, 0) + seconds, 3))
+
+    # Requests.
+
+    def dropped(
+        self, request: Request, verdict: Verdict, response: Response | None = None
+    ) -> RobotsTxtDisallowed:
+        """Record that a request, or the response to it, is dropped. Returns the exception."""
+        request.meta[ROBOTSTXT] = verdict
+        url = response.url if response else request.url
+        self.count("robotstxt/forbidden")
+        self.count(f"robotstxt/forbidden/{verdict.reason}")
+        if verdict.reason is Reason.LOCAL_RULE:
+            self.count("robotstxt/local/disallowed")
+        logger.debug(
+            "Forbidden by %(source)s: %(request)s (%(verdict)s)",
+            {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
+            extra=self.extra,
+        )
+        self.events.disallowed(url, verdict, was_sent=response is not None)
+        drop = origin_of(url), verdict
+        if drop in self._drops or len(self._drops) < MAX_KEPT:
+            self._drops[drop] += 1
+        return RobotsTxtDisallowed(url, verdict)
+
+    def exempted(self, request: Request) -> None:
+        """Record a request that starts, if it is exempt, or if a local rule allows it."""
+        verdict = request.meta.get(ROBOTSTXT)  # None if a subclass sets no verdict
+        if request.meta.get(DONT_OBEY):
+            if not request.meta.get(IS_ROBOTSTXT_REQUEST):
+                self.count("robotstxt/exempt_count")
+        elif verdict is not None and verdict.reason is Reason.LOCAL_RULE:
+            self.count("robotstxt/local/allowed")
+            logger.debug(
+                "Allowed by a local rule: %(request)s (%(verdict)s)",
+                {"request": request, "verdict": verdict},
+                extra=self.extra,
+            )
+
+    def final_url(self, request: Request, verdict: Verdict) -> None:
+        """Record the verdict on the URL of a response, which is not the URL of its request."""
+        request.meta[ROBOTSTXT] = verdict
+        self.count("robotstxt/final_url")
+        if not verdict.allowed:
+            self.count("robotstxt/final_url/disallowed")
+
+    def final_url_kept(self, request: Request, response: Response, verdict: Verdict) -> None:
+        """Record that the spider gets a response whose URL is disallowed."""
+        self.events.disallowed(response.url, verdict, was_sent=True)
+        if self.is_first("final URL"):
+            logger.warning(
+                "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). "
+                "The spider gets this page, with the verdict in response.meta['robotstxt']. The "
+                "stat robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = "
+                "'drop' to drop them.",
+                {"request": request, "url": response.url, "verdict": verdict},
+                extra=self.extra,
+            )
+
+    def waited(self, origin: str | None, kind: str, seconds: float) -> None:
+        """Record how long the requests of a queue have waited."""
+        if origin is not None:
+            self.events.waited(origin, kind, seconds)
+        self.count(f"robotstxt/wait_count/{kind}")
+        self.add_seconds(f"robotstxt/wait_seconds/{kind}", seconds)
+
+    def held(
+        self,
+        host: str,
+        origin: str | None,
+        *,
+        status: int,
+        seconds: float,
+        added: float,
+        is_first: bool,
+    ) -> None:
+        """Record that a host has asked for fewer requests, and is held for so many seconds.
+
+        ``added`` is how much longer that is than it was held before.
+        """
+        if is_first:
+            logger.info(
+                "%(host)s asks for fewer requests: it answered with status %(status)d. No request "
+                "to it starts for %(seconds)s s (REP_BACKOFF), and then one at a time until it "
+                "gives another answer.",
+                {"host": host, "status": status, "seconds": f"{seconds:.3g}"},
+                extra=self.extra,
+            )
+        self.count("robotstxt/backoff_count")
+        self.add_seconds("robotstxt/backoff_seconds", added)
+        if origin is not None:
+            self.events.waited(origin, "backoff", added)
+
+    # Files.
+
+    def fetched(self, origin: Origin, result: FetchResult | Restored, body: bytes | None) -> None:
+        """Record the result of a fetch. ``body`` is the file as it was received, if it was."""
+        log_outcome(origin, result, self._settings, self._clock.steady(), self._crawler.spider)
+        self.events.fetched(origin, result, body)
+
+    def paced(
+        self,
+        origin: Origin,
+        agents: tuple[str, ...],
+        pacing: Pacing | None,
+        *,
+        delay: float,
+        host_delay: float,
+    ) -> None:
+        """Record the pace that a robots.txt sets for a crawler, and the delay that applies.
+
+        ``delay`` is what it means, in seconds, and ``host_delay`` the longest one of its host.
+        """
+        text = describe(origin.content, agents) if pacing and origin.content else None
+        if text is not None and text != origin.notes.logged_pace:
+            origin.notes.logged_pace = text
+            logger.info(
+                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
+                "%(seconds)s s apart now.",
+                {"origin": origin.key, "records": text, "seconds": f"{delay:g}"},
+                extra=self.extra,
+            )
+        self.events.paced(origin, agents, host_delay)
+
+    def unclear_agent(self, problem: str) -> None:
+        """Record that the product token of a crawler is unclear."""
+        self.count("robotstxt/ambiguous_user_agent_count")
+        if self.is_first("unclear agent"):
+            logger.warning(
+                "The product token for robots.txt is unclear: %(problem)s. Set "
+                "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat "
+                "robotstxt/ambiguous_user_agent_count counts other user agents like this one.",
+                {"problem": problem},
+                extra=self.extra,
+            )
+
+    # The end of a crawl.
+
+    def end(self) -> None:
+        """Log one line about the requests that were dropped, and one about those of callers."""
+        if self._drops:
+            self._log_drops()
+        abandoned = self.stats.get_value("robotstxt/abandoned_count", 0)
+        if abandoned:
+            logger.warning(
+                "%(count)d requests of media pipelines or other callers of engine.download_async "
+                "could not start within %(seconds)s s after the crawl was stopped (REP_MAX_WAIT). "
+                "The callers got an exception. The stat robotstxt/abandoned_count counts these "
+                "requests.",
+                {"count": abandoned, "seconds": f"{self._settings.max_wait:g}"},
+                extra=self.extra,
+            )
+
+    def _log_drops(self) -> None:
+        count = self.stats.get_value
+        dropped = count("robotstxt/forbidden", 0)
+        reasons = {verdict.reason for _, verdict in self._drops}
+        times, reason = max((count(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
+        most_common = (drop for drop, _ in self._drops.most_common())
+        site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
+        sent = count("downloader/request_count", 0) - count("robotstxt/request_count", 0)
+        sent -= count("robotstxt/tdmrep/request_count", 0)
+        if self._settings.check_final_url == "drop":
+            sent -= count("robotstxt/final_url/disallowed", 0)
+        sites = len({site for site, _ in self._drops})
+        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
+        logger.info(
+            "Dropped %(dropped)d of %(all)d requests, on %(sites)s. Most by %(reason)s "
+            "(%(times)d), such as on %(site)s: %(verdict)s. Exempt from robots.txt: %(exempt)d "
+            "with dont_obey_robotstxt, %(excepted)d by exceptions in REP_LOCAL_RULES.",
+            {
+                "dropped": dropped,
+                "all": dropped + max(sent, 0),
+                "sites": f"{at_least}{sites} site{'s' * (sites != 1)}",
+                "reason": reason,
+                "times": times,
+                "site": site or "URLs without a valid host",
+                "verdict": verdict,
+                "exempt": count("robotstxt/exempt_count", 0),
+                "excepted": count("robotstxt/local/allowed", 0),
+            },
+            extra=self.extra,
+        )
