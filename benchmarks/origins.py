@@ -104,7 +104,7 @@ class Meter(Spider):
     async def start(self) -> AsyncIterator[Any]:
         middleware: Any = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         files = Files(self.bodies)
-        middleware.policies.fetcher.fetch = files.fetch
+        middleware.crawl.fetches.fetcher.fetch = files.fetch
         gc.collect()
         before = resident()
         chance = Random(9309)

@@ -83,7 +83,7 @@ _SMALL = {"REP_CACHE_SIZE": 3, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 5}
 _ERRORS = (
     ("scrapy_rep.fetch.fetcher.Fetcher._event", ValueError, 0.1, 1),
     ("scrapy_rep.fetch.fetcher.Fetcher._request", asyncio.CancelledError, 0.1, 2),
-    ("scrapy_rep.policies.policies.PolicyCache._on_content", KeyError, 0.1, 3),
+    ("scrapy_rep.fetch.fetches.Fetches._on_content", KeyError, 0.1, 3),
     ("scrapy_rep.stores.sqlite.SQLiteStore.get", TypeError, 0.2, 4),
     ("scrapy_rep.stores.sqlite.SQLiteStore.claim", ValueError, 0.2, 5),
     ("scrapy_rep.stores.sqlite.SQLiteStore.put", AttributeError, 0.2, 6),

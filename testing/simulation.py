@@ -17,7 +17,9 @@ The laws of every crawl:
 7. the crawl ends within a limit;
 8. no page is requested outside of the Visit-time of its site, nor while its host is held because it
    has asked for fewer requests, with the same exception;
-9. whatever raises, wherever, a robots.txt is requested at most REP_RETRY_TIMES + 1 times in a row.
+9. whatever raises, wherever, a robots.txt is requested at most REP_RETRY_TIMES + 1 times in a row;
+10. whenever something is sent, a queue and its next request get the same answer from the gate,
+    unless the rules disallow the URL of that request.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ import selectors
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, dropwhile, product
 from typing import Any
 from unittest.mock import patch
@@ -47,7 +50,8 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
-from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed
+from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep.policies.gate import Place
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.counters import left_over
 from testing.faults import ErrorFault
@@ -78,8 +82,8 @@ IN_A_ROW = 55.0
 one comes after 60 seconds."""
 
 PLACES = (
-    "scrapy_rep.policies.policies.PolicyCache._on_content",
-    "scrapy_rep.policies.policies.PolicyCache._on_result",
+    "scrapy_rep.fetch.fetches.Fetches._on_content",
+    "scrapy_rep.fetch.fetches.Fetches._on_result",
     "scrapy_rep.fetch.policy_store.PolicyStore.entry",
     "scrapy_rep.fetch.policy_store.PolicyStore.load",
     "scrapy_rep.fetch.fetcher.Fetcher._send",
@@ -394,6 +398,20 @@ class Network:
         if self.late[slot, event] > (delay > 0):
             self.problems.append(f"{request.url} was {problem}")
 
+    def check_gates(self, crawler: Crawler) -> None:
+        """Check that each queue and its next request get the same answer."""
+        middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        assert middleware is not None
+        policies = middleware.policies
+        for queue in tuple(middleware.frontier.hosts.all_queues()):
+            if (request := queue.peek()) is None:
+                continue
+            judge = partial(policies.verdict, url=request.url, tokens=policies.tokens(request))
+            gate, delay = partial(policies.gate, queue.address), queue.host.delay
+            places = gate(delay).place, gate(delay, judge).place
+            if places not in ((Place.READY, Place.DROPS), (places[0], places[0])):
+                self.problems.append(f"{request.url} has {places[1]}, but its queue {places[0]}")
+
     @staticmethod
     def _changes(site: Site) -> bool:
         return len({answer.delay for answer in site.answers}) > 1 or any(
@@ -408,6 +426,7 @@ class Handler(BaseDownloadHandler):
         if request.meta.get("is_robotstxt_request"):
             await self.download_robots()
         network: Network = self.crawler.spider.network  # type: ignore[union-attr]
+        network.check_gates(self.crawler)
         return await network.answer(request)
 
     async def download_robots(self) -> None:
@@ -609,7 +628,7 @@ def crawled(scenario: Scenario) -> tuple[Network, Crawler]:
             patch(f"{clock}.monotonic", lambda _: loop.now),
             patch("scrapy.core.downloader.monotonic", loop.time),
             patch("scrapy_rep.policies.origins.MAX_PARSED", scenario.max_parsed),
-            patch("scrapy_rep.frontier.frontier.MAX_IDLE_HOSTS", scenario.max_idle_hosts),
+            patch("scrapy_rep.frontier.hosts.MAX_IDLE_HOSTS", scenario.max_idle_hosts),
             patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0),
         ):
             for fault in scenario.faults:

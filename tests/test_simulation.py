@@ -66,6 +66,8 @@ SCENARIO = Scenario(
     },
 )
 
+NO_FILE = replace(SCENARIO, sites=(Site(0, 8000, (Answer(status=404, latency=1),), 0.2),))
+
 ERROR = replace(
     SCENARIO, faults=(ErrorFault("scrapy_rep.fetch.fetcher.Fetcher._event", ValueError, 1.0, 0),)
 )
@@ -115,6 +117,9 @@ DEFECTS = {
         CALLS, f"{ENGINE}.include", nothing, "are left: requests beyond CONCURRENT_REQUESTS"
     ),
     "the alarms": Defect(SCENARIO, f"{FRONTIER}._ring", nothing, "the crawl "),
+    "the two ways": Defect(
+        NO_FILE, "scrapy_rep.origin.Origin.disallows_all", lambda *_: True, ", but its queue "
+    ),
     "nothing with a back-off": Defect(BACKOFF),
     "the back-off": Defect(BACKOFF, f"{FRONTIER}.note_answer", nothing, "to a host that is held"),
     "nothing with an error": Defect(ERROR),

@@ -235,7 +235,9 @@ async def test_the_end_of_a_crawl_is_not_a_failure_of_a_site(
 async def test_a_robots_txt_that_nothing_waits_for_leaves_its_download_slot(web: Web) -> None:
     def has_given_up() -> bool:
         middleware: Any = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        return middleware.frontier.is_closing and not middleware.policies.fetcher.in_progress
+        return (
+            middleware.crawl.closing.has_begun and not middleware.crawl.fetches.fetcher.in_progress
+        )
 
     pages = {
         "/slow": answer_when(has_given_up, text("slow")),
