@@ -29,7 +29,8 @@ from . import sources
 from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
-from .sources import FORMATS, FORMS, Policy, Target
+from .policy import Policy, access_of, to_second
+from .sources import FORMATS, FORMS, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def check_tool(
     file = None if robots is None else sources.read_policies([robots], context)[0]
     plans: dict[str | None, Plan] | None = {} if plan else None
     checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plans, explains)
-    with nullcontext() if file or archives else context.session() as session:
+    with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
 
 
@@ -268,12 +269,12 @@ class _Checker:
             origin.start_fetch(found.time)
             origin.apply(event, found.time)
             verdict = partial(origin.verdict, now=found.time, unreachable=UnreachablePolicy())
-            known = Policy(origin.key, origin.content, verdict, sources.access_of(origin))
+            known = Policy(origin.key, origin.content, verdict, access_of(origin))
             self.policies[origin.key] = known
             for target, agent in product(wanted[origin.key], self.agents):
                 record = brief(target, agent, agent.verdict(known, target.url))
                 if self._is_found(record, known, agent):
-                    self.since.setdefault((record.url, record.agent), sources.to_second(found.time))
+                    self.since.setdefault((record.url, record.agent), to_second(found.time))
                 else:
                     self.since.pop((record.url, record.agent), None)
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from scrapy.settings import Settings as ScrapySettings
 
-    from .session import Session
-
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
@@ -132,18 +130,6 @@ class Context:
             return sys.stdin.buffer.read(MAX_BODY)
         with reading(name), Path(name).open("rb") as file:
             return file.read(MAX_BODY)
-
-    def session(self, *, reads_tdm_files: bool = False) -> AbstractContextManager[Session]:
-        """Start Scrapy, and return a session that ends it.
-
-        With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
-        """
-        from . import session  # only what needs the network starts Scrapy
-
-        settings = self.scrapy_settings.copy()
-        if not reads_tdm_files:
-            settings.set("REP_TDMREP", False, priority="cmdline")
-        return session.opened(settings)
 
     # Output
 

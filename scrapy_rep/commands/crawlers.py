@@ -15,7 +15,7 @@ from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
 from .context import Context, ExitCode, tool
-from .sources import Policy
+from .policy import Policy
 from .texts import table
 
 _SCRAPY = ("scrapy",)

@@ -18,8 +18,9 @@ from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.usage import POLICY_PREFIX
 from .context import Context, exit_code, tool
+from .policy import Access, Policy, access_rows
 from .show import CLOSED, OTHERS, Group, Show, record_of, why_no_rules
-from .sources import Access, Policy, access_rows, read_policies
+from .sources import read_policies
 from .texts import STYLES, Renderables, indented, named_values, shown
 
 MAX_LISTED = 1000

@@ -22,7 +22,8 @@ from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
 from .crawlers import Agent
-from .sources import Access, Policy, Target, access_rows
+from .policy import Access, Policy, access_rows
+from .sources import Target
 from .texts import STYLES, Renderables, Row, listed, named_values, word
 
 CONTEXT_LINES = 2

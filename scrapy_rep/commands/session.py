@@ -28,7 +28,7 @@ from ..exceptions import SettingError
 from ..middleware import RobotsTxtMiddleware
 from ..protocol.paths import robots_txt_url
 from .context import CommandError, NoAnswerError
-from .sources import Policy, access_of
+from .policy import Policy, access_of
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class SessionSpider(Spider):
 
 
 @contextmanager
-def opened(settings: ScrapySettings) -> Iterator[Session]:
+def open_session(settings: ScrapySettings) -> Iterator[Session]:
     """Start Scrapy in a thread, yield a session, and end Scrapy.
 
     Raises :class:`CommandError` for an unusable setting.

@@ -21,7 +21,8 @@ from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
 from .context import Context, ExitCode, tool
 from .explain import Rule, stated_text
-from .sources import Access, Policy, access_rows, read_policies
+from .policy import Access, Policy, access_rows
+from .sources import read_policies
 from .texts import STYLES, Renderables, listed, named_values, shown, table
 
 MAX_RULES = 100_000

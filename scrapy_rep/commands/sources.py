@@ -8,34 +8,26 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from msgspec import Struct
-
-from ..origin import Origin, State
-from ..protocol.access import REASONS, other_page
-from ..protocol.lines import read
+from ..protocol.access import other_page
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
-from ..protocol.printable import printable, without_credentials
+from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
-from ..protocol.verdict import Verdict
-from ..reports.records import moment, utc
 from ..stores.base import StoreError
 from ..stores.registry import open_for_tool, without_password
 from ..stores.threaded import ThreadedStore
 from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, needing, reading
+from .policy import Access, Policy
 
 if TYPE_CHECKING:
     from .session import Session
-    from .texts import Row
 
 FORMS = "a file ('-': standard input), or a site"
 """The forms of a robots.txt, for help texts."""
@@ -101,64 +93,6 @@ def is_file(name: str) -> bool:
 # One robots.txt
 
 
-class Access(Struct, kw_only=True, frozen=True):
-    """Where a robots.txt came from.
-
-    ``url`` is that of the robots.txt, or the name of a file. ``state``: ``rules``, ``unavailable``,
-    ``not-robots-txt``, ``refused``, ``challenge``, ``disallowed-status``, ``unreachable``, or
-    ``stale-copy``: the last good copy of a site that is unreachable. ``expires_at``: when it is
-    fetched again at the latest; while it is unreachable, when the next attempt is.
-    """
-
-    url: str
-    source: str
-    state: str
-    status: int | None = None
-    final_url: str | None = None
-    failure: str | None = None
-    fetched_at: datetime | None = None
-    expires_at: datetime | None = None
-    unreachable_since: datetime | None = None
-
-    @property
-    def is_unreachable(self) -> bool:
-        """Whether there are no rules because the site failed."""
-        return self.state == "unreachable"
-
-    @property
-    def problem(self) -> str:
-        """What to say of a site that is unreachable."""
-        return f"{self.url} is unreachable: {self.failure or self.status}"
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The robots.txt of an origin, or a file."""
-
-    origin: str | None
-    """``scheme://host[:port]``; None for a file."""
-    robots: RobotsTxt | None
-    """The rules that apply; None if there are none, because of the status or of a failure."""
-    verdict: Callable[[str, tuple[str, ...]], Verdict]
-    """Returns the verdict on a URL for a crawler with these product tokens."""
-    access: Access
-    body: bytes | None = None
-    """The file as it was received, if the session keeps it."""
-    seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0
-    """Returns the delay that a crawl keeps for a crawler with these product tokens."""
-
-    @property
-    def text(self) -> bytes:
-        """The lines that were read, without indentation. Each begins with a LF.
-
-        Empty for a file of more than 500 KiB whose body is not kept.
-        """
-        if self.body is not None:
-            return read(self.body)
-        text = None if self.robots is None else self.robots.text
-        return b"" if text is None else b"\n" + text
-
-
 def of_file(name: str, body: bytes) -> Policy:
     """Return the policy of a robots.txt file."""
     robots, page = RobotsTxt.from_response(200, body), other_page(body)
@@ -166,26 +100,19 @@ def of_file(name: str, body: bytes) -> Policy:
     return Policy(None, robots, partial(verdict_as_sent, robots.verdict), access, body)
 
 
-def access_of(origin: Origin) -> Access:
-    """Return where the robots.txt of an origin came from: it was fetched, or is from a store."""
-    is_unreachable = origin.state is State.UNREACHABLE
-    if origin.result.is_unavailable:
-        state = REASONS[origin.result].value
-    elif origin.content is None:
-        state = "unreachable"
-    else:
-        state = "rules" if origin.failure is None else "stale-copy"
-    return Access(
-        url=origin.file_url,
-        source=origin.source,
-        state=state,
-        status=origin.status,
-        final_url=origin.url,
-        failure=origin.failure,
-        fetched_at=to_second(origin.fetched_at or None),
-        expires_at=to_second((origin.refresh_at if is_unreachable else origin.expires_at) or None),
-        unreachable_since=to_second(origin.unreachable_since),
-    )
+def start_session(
+    context: Context, *, reads_tdm_files: bool = False
+) -> AbstractContextManager[Session]:
+    """Start Scrapy, and return a session that ends it.
+
+    With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
+    """
+    from .session import open_session  # only what needs the network starts Scrapy
+
+    settings = context.scrapy_settings.copy()
+    if not reads_tdm_files:
+        settings.set("REP_TDMREP", False, priority="cmdline")
+    return open_session(settings)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -206,7 +133,7 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
             context.note(f"{given} is not a file: it is taken for {target.url}")
     if sites:
         policies: dict[str | None, Policy] = {}
-        with context.session() as session:
+        with start_session(context) as session:
             targets = fetch_policies(sites.values(), policies, session, context)
         found |= {
             given: policies[target.origin] for given, target in zip(sites, targets, strict=True)
@@ -248,39 +175,10 @@ def fetch_policies(
     return [others.get(target, target) for target in targets]
 
 
-# Texts
-
-
-def access_rows(access: Access) -> Iterator[Row]:
-    """Yield names and texts that say where a robots.txt came from."""
-    if access.source == "file":
-        yield "robots.txt", f"the file {printable(access.url)}"
-        return
-    yield "robots.txt", printable(access.url)
-    status = f"status {access.status}, " if access.status is not None else ""
-    at = f", {moment(access.fetched_at)}" if access.fetched_at else ""
-    state = ", the last good copy" if access.state == "stale-copy" else ""
-    yield "Fetched", f"{status}from the {access.source}{at}{state}"
-    if access.final_url not in (None, access.url):
-        yield "Redirected to", printable(access.final_url or "")
-    if access.failure and access.state == "stale-copy":
-        yield "Failure", printable(access.failure)
-    if access.unreachable_since:
-        yield "Since", moment(access.unreachable_since)
-    if access.expires_at:
-        is_unreachable = access.state in ("unreachable", "stale-copy")
-        yield "Next attempt" if is_unreachable else "Valid until", moment(access.expires_at)
-
-
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
     with needing("archives need"):
         return import_module("..reports.archive", __package__)
-
-
-def to_second(seconds: float | None) -> datetime | None:
-    """Return a time, to the second."""
-    return None if seconds is None else utc(round(seconds))
 
 
 @contextmanager

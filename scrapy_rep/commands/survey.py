@@ -30,7 +30,7 @@ from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode,
 from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
-from .sources import archive_reader, target_of, urls_from, using_store
+from .sources import archive_reader, start_session, target_of, urls_from, using_store
 from .texts import laid_out
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def survey_tool(
             path = folder / "rows.jsonl"
             if inputs.has_lists:
                 context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-            with context.session() if inputs.has_lists else nullcontext() as session:
+            with start_session(context) if inputs.has_lists else nullcontext() as session:
                 inputs.write(path, session)
             for each in (*inputs.row_files, path):
                 database.read(each)

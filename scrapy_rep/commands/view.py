@@ -35,7 +35,7 @@ from ..reports.records import count
 from .context import CommandError, Context, ExitCode, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
-from .sources import site_of
+from .sources import site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     crawler, *others = agents_of([agent] if agent else [], context)
     if others:
         raise CommandError(f"-a {agent} stands for {len(others) + 1} crawlers: name one")
-    with context.session(reads_tdm_files=True) as session:
+    with start_session(context, reads_tdm_files=True) as session:
         (policy,) = session.policies([target.origin], target.url)
         check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
         record = View(url=target.url, check=check)

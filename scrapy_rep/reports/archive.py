@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
-import scrapy
 from warcio.bufferedreaders import ChunkedDataReader
 from warcio.exceptions import ArchiveLoadFailed
 from warcio.limitreader import LimitReader
@@ -37,7 +36,6 @@ from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersPars
 from warcio.timeutils import iso_date_to_datetime
 from warcio.warcwriter import WARCWriter
 
-from .. import __version__
 from ..logs import get_logger
 from ..protocol.access import other_page
 from ..protocol.agents import text_of
@@ -61,6 +59,9 @@ ORIGIN_FIELD = "X-Robots-Txt-Origin"
 DIGEST_FIELD = "X-Robots-Txt-Digest"
 """The digest of the decoded file, up to the size limit, as stores and reports have it. The
 WARC-Payload-Digest is that of the body with its content coding."""
+
+SOFTWARE = " ".join(f"{name}/{version(name)}" for name in ("scrapy-rep", "Scrapy", "warcio"))
+"""What writes an archive."""
 
 HIDDEN = b"***"
 """Replaces the value of a request header that may be a secret."""
@@ -90,9 +91,7 @@ class Archive:
         name = os.path.basename(self.file.path)
         changed = changed_settings(self._settings)
         fields = {
-            "software": (
-                f"scrapy-rep/{__version__} Scrapy/{scrapy.__version__} warcio/{version('warcio')}"
-            ),
+            "software": SOFTWARE,
             "format": "WARC File Format 1.1",
             "robots": "RFC 9309",
             "http-header-user-agent": text_of(self._settings.user_agent(None)),

@@ -15,6 +15,7 @@ from datetime import datetime
 from errno import EACCES, EISDIR
 from functools import lru_cache
 from hashlib import sha256
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -23,12 +24,10 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import msgspec
-import scrapy
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
 
-from .. import __version__
 from ..clock import Clock
 from ..exceptions import SettingError
 from ..logs import get_logger
@@ -51,9 +50,8 @@ from ..settings import (
 )
 from . import records
 from .answers import SETTINGS
-from .files import BackgroundFile, write_atomically
+from .files import BackgroundFile, path_from, write_atomically
 from .reading import read_reports
-from .recording import path_from
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -294,7 +292,7 @@ class CrawlReport(CrawlLog):
         run = records.Run(
             run_id,
             str(getattr(crawler.spider, "name", "")),
-            f"scrapy-rep {__version__}, Scrapy {scrapy.__version__}",
+            f"scrapy-rep {version('scrapy-rep')}, Scrapy {version('scrapy')}",
             _text(text_of(agent)),
             records.utc(now),
             records.utc(now),

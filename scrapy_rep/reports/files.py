@@ -1,4 +1,4 @@
-"""How files are written: appended to without waiting for the disk, or replaced as a whole.
+"""How files are named, appended to without waiting for the disk, and replaced as a whole.
 
 A crawl appends to a :class:`BackgroundFile`. One thread writes. A part that the disk does not take
 is lost, and the file is as it was before.
@@ -7,9 +7,11 @@ is lost, and the file is as it was before.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime, timezone
 from errno import EINVAL
 from hashlib import sha256
 from itertools import count
@@ -18,6 +20,7 @@ from secrets import token_hex
 from stat import S_IMODE, S_ISREG
 from typing import TypeVar
 
+from ..exceptions import SettingError
 from ..stores.threaded import result_of
 
 T = TypeVar("T")
@@ -158,3 +161,23 @@ def write_atomically(path: Path, octets: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def path_from(setting: str, template: str, spider: object, now: float) -> str:
+    """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
+
+    ``%(pid)s`` is the number of the process. Any other parameter is an attribute of the spider.
+    Raises :class:`SettingError`.
+    """
+    names = re.findall(r"%\((.*?)\)", template)
+    values = {name: getattr(spider, name) for name in names if hasattr(spider, name)}
+    values["name"] = str(getattr(spider, "name", None) or "spider")
+    values["time"] = f"{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
+    values["pid"] = str(os.getpid())
+    try:
+        return template % values
+    except KeyError as error:
+        problem = f"the spider has no attribute {error}"
+    except (TypeError, ValueError) as error:
+        problem = f"it is not a template such as '%(name)s.json': {error}"
+    raise SettingError(f"{setting} is {template!r}: {problem}")

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -15,6 +12,7 @@ from scrapy.crawler import Crawler
 from ..clock import Clock
 from ..exceptions import SettingError
 from ..settings import Settings
+from .files import path_from
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -66,23 +64,3 @@ def setting_errors(setting: str, value: str) -> Iterator[None]:
     except ValueError as error:  # a NUL in the path
         problem = f"it cannot be written: {error}"
     raise SettingError(f"{setting} is {value!r}: {problem}")
-
-
-def path_from(setting: str, template: str, spider: object, now: float) -> str:
-    """Return the path that a setting names, with the parameters of Scrapy's FEEDS.
-
-    ``%(pid)s`` is the number of the process. Any other parameter is an attribute of the spider.
-    Raises :class:`SettingError`.
-    """
-    names = re.findall(r"%\((.*?)\)", template)
-    values = {name: getattr(spider, name) for name in names if hasattr(spider, name)}
-    values["name"] = str(getattr(spider, "name", None) or "spider")
-    values["time"] = f"{datetime.fromtimestamp(now, timezone.utc):%Y-%m-%dT%H-%M-%S+00-00}"
-    values["pid"] = str(os.getpid())
-    try:
-        return template % values
-    except KeyError as error:
-        problem = f"the spider has no attribute {error}"
-    except (TypeError, ValueError) as error:
-        problem = f"it is not a template such as '%(name)s.json': {error}"
-    raise SettingError(f"{setting} is {template!r}: {problem}")

@@ -15,7 +15,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.context import CommandError
-from scrapy_rep.commands.session import opened, session_settings
+from scrapy_rep.commands.session import open_session, session_settings
 from scrapy_rep.exceptions import SettingError
 from testing.web import Page, Web, redirect, text
 from tests.crawl.test_local_rules import disallow, exception
@@ -199,7 +199,7 @@ def test_how_scrapy_does_not_start(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, message: str
 ) -> None:
     monkeypatch.setattr(session_module, "run_crawl", Mock(side_effect=error))
-    with pytest.raises(CommandError, match=message), opened(Settings()):
+    with pytest.raises(CommandError, match=message), open_session(Settings()):
         raise AssertionError
 
 
