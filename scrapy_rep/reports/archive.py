@@ -105,8 +105,8 @@ class Archive:
         """Add a request and its response. This neither blocks nor raises."""
         if not exchange.url.startswith("http"):  # FTP has no messages
             return
-        octets = len(exchange.body) + len(exchange.file or b"") + 4096  # for all but the bodies
-        self.file.append(octets, lambda: exchange_records(exchange))
+        size = len(exchange.body) + len(exchange.file or b"") + 4096  # for all but the bodies
+        self.file.append(size, lambda: exchange_records(exchange))
         self._report()
 
     async def close(self) -> None:

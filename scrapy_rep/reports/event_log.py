@@ -100,15 +100,15 @@ class CrawlLog(Events):
 
     def flush(self) -> None:
         """Give what there is to the file."""
-        octets, self._lines = bytes(self._lines), bytearray()
-        if not octets:
+        data, self._lines = bytes(self._lines), bytearray()
+        if not data:
             return
-        events = octets.count(b"\n")
+        events = data.count(b"\n")
         if self._file.lost:  # the first line of the file may be lost, too
             self.run.damage = f"the disk did not take {self._file.lost:,} events"
-            octets = self._encode(records.RunEvent(self.run)) + b"\n" + octets
+            data = self._encode(records.RunEvent(self.run)) + b"\n" + data
         # Level 6 would make the file smaller by an eighth, and take twice the time.
-        self._file.append(len(octets), lambda: gzip.compress(octets, 1), events)
+        self._file.append(len(data), lambda: gzip.compress(data, 1), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
         """Add the end of the run."""

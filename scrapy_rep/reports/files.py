@@ -115,8 +115,8 @@ class BackgroundFile:
     def _write(self, size: int, make: Callable[[], bytes], records: int) -> None:
         """Write a part. The thread calls this."""
         try:
-            octets = make()
-            left = memoryview(octets)
+            data = make()
+            left = memoryview(data)
             while left:
                 left = left[_write(self._file, left) :]
         # No other code sees it: nothing that happens here may end in silence.
@@ -127,13 +127,13 @@ class BackgroundFile:
             self.failure = self.failure or str(error) or type(error).__name__
             self._unwritten += records
         else:
-            self._digest.update(octets)
-            self._end += len(octets)
+            self._digest.update(data)
+            self._end += len(data)
             self.written += records
         self._done += size
 
 
-def write_atomically(path: Path, octets: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Replace a file. A reader finds the old file or the new one. Raises OSError.
 
     The new file has the permissions of the old one, and its owner where that is possible. If the
@@ -153,7 +153,7 @@ def write_atomically(path: Path, octets: bytes) -> None:
                 with suppress(OSError, AttributeError):
                     os.chown(temporary, old.st_uid, old.st_gid)
                 temporary.chmod(S_IMODE(old.st_mode))
-            file.write(octets)
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -109,7 +109,7 @@ def environment() -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else shown(value),
     )
     made.globals["answers"] = answers
-    filters = asset, count, link, moment, octets, percent, seconds, shown, source
+    filters = asset, count, link, moment, percent, seconds, shown, size, source
     made.filters |= {
         **{each.__name__: each for each in filters},
         "number": "{:,}".format,
@@ -182,7 +182,7 @@ def seconds(number: float) -> str:
     return f"{whole // large:,} {name}" + (f" {rest} {small_name}" if rest else "")
 
 
-def octets(number: int) -> str:
+def size(number: int) -> str:
     """Return a size: ``120 B``, ``4.2 KiB``, ``500 KiB``."""
     if number < 1_024:
         return f"{number:,} B"

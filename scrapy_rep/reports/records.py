@@ -173,8 +173,8 @@ class Version(Fetched, kw_only=True):
     first_at: datetime
     last_at: datetime
     """When the first and the last fetch ended that found this state."""
-    octets: int | None = None
-    """The size of the file, up to this limit."""
+    size: int | None = None
+    """Bytes of the file, up to this limit."""
     fetches: int = 1
     """How many fetches found it, 304 responses included."""
     expires_at: datetime | None = None
@@ -252,7 +252,7 @@ class HostPace(Struct):
 class RobotsFile(Struct):
     """A robots.txt file that at least one origin had. Many origins may have the same file."""
 
-    octets: int
+    size: int
     text: str | None = None
     """The lines as the parser read them. None if the file is too long, or there are too many."""
 
@@ -377,7 +377,7 @@ class FileEvent(Struct, array_like=True, tag="file"):
     """The content of a robots.txt."""
 
     sha256: str
-    octets: Count
+    size: Count
     text: str | None
 
 

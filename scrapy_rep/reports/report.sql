@@ -81,7 +81,7 @@ FROM (SELECT origin, number AS first,
 CREATE VIEW versions AS SELECT version.origin, found.result, found.effect, found.source,
   found.fetched_at AS first_at, latest.fetched_at AS last_at, found.status, found.url,
   found.redirects AS "redirects [msgspec]", latest.failure, found.sha256,
-  (SELECT octets FROM file WHERE file.sha256 = found.sha256) AS octets, last - first + 1 AS fetches, latest.expires_at
+  (SELECT size FROM file WHERE file.sha256 = found.sha256) AS size, last - first + 1 AS fetches, latest.expires_at
 FROM version JOIN limits JOIN fetched AS found ON found.number = first
 JOIN fetched AS latest ON latest.number = last
 WHERE position <= max_versions ORDER BY first;
@@ -156,7 +156,7 @@ FROM gap GROUP BY host;
 CREATE VIEW hosts AS SELECT * FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
 
 -- The files to which versions and deciding rules refer. The newest ones keep their text.
-CREATE TABLE texts AS SELECT sha256, octets,
+CREATE TABLE texts AS SELECT sha256, size,
   CASE WHEN sum(length(text)) OVER (ORDER BY place DESC) <= max_files_text THEN text END AS text
 FROM file JOIN limits
 WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) ORDER BY place;

@@ -213,7 +213,7 @@ async def test_a_robots_txt_from_the_site_and_from_the_store(
         (version,) = origin.versions
         digest = sha256(ROBOTS.encode()).hexdigest()
         assert (version.result, version.effect, version.source) == ("rules", "rules", source)
-        assert (version.status, version.octets, version.sha256) == (200, len(ROBOTS), digest)
+        assert (version.status, version.size, version.sha256) == (200, len(ROBOTS), digest)
         assert version.redirects == (site.urls("/robots.txt") if source == "site" else [])
         assert version.url == target.url("/robots.txt")
         assert version.expires_at is not None

@@ -371,14 +371,14 @@ def test_any_damage_is_survived(path: Path) -> None:
     whole = b"".join(gzip.compress(record("response", http(RULES * n))) for n in (1, 9))
     plain = record("response", http()) * 3
     for _ in range(300):
-        octets = bytearray(source.choice([whole, plain]))
+        data = bytearray(source.choice([whole, plain]))
         for _ in range(source.randint(1, 5)):
-            octets[source.randrange(len(octets))] = source.randrange(256)
-        path.write_bytes(octets[: source.randint(1, len(octets))])
+            data[source.randrange(len(data))] = source.randrange(256)
+        path.write_bytes(data[: source.randint(1, len(data))])
         problems: list[str] = []
         assert len(list(read(path, problems.append))) <= 3
         # And the member itself is whole, but its content is damaged.
-        path.write_bytes(gzip.compress(bytes(octets)))
+        path.write_bytes(gzip.compress(bytes(data)))
         list(read(path, problems.append))
 
 

@@ -229,9 +229,9 @@ def test_a_row_and_its_details() -> None:
         assert part in text, part
 
 
-def version(result: str, status: int, sha256: str, octets: int) -> records.Version:
+def version(result: str, status: int, sha256: str, size: int) -> records.Version:
     found: tuple[Any, ...] = (result, "rules", "site", status, None, [], None, sha256)
-    return records.Version(*found, first_at=AT, last_at=AT, octets=octets)
+    return records.Version(*found, first_at=AT, last_at=AT, size=size)
 
 
 def test_an_origin_of_which_little_is_known() -> None:
@@ -523,7 +523,7 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
             ("\N{EN DASH}", 0, 0), ("0 %", 0, 5), ("100 %", 5, 5), ("33 %", 1, 3), ("5.0 %", 1, 20),
             ("< 0.1 %", 1, 100_000), ("> 99.9 %", 99_999, 100_000),
         )),
-        *((pages.octets(number), text) for number, text in (
+        *((pages.size(number), text) for number, text in (
             (0, "0 B"), (1_023, "1,023 B"), (4_300, "4.2 KiB"), (512_000, "500 KiB"),
         )),
         (moment(utc(0)), "1970-01-01 00:00:00 UTC"),

@@ -55,13 +55,13 @@ def read(*paths: Path) -> tuple[Report, list[str]]:
 
 def test_a_log_that_is_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     made = crawled()
-    octets = made.octets()
+    data = made.octets()
     whole = {sum(map(len, made.file.parts[: number + 1])) for number in range(len(made.file.parts))}
     first = len(made.file.parts[0])
     path = tmp_path / "one.events.gz"
     sums = []
-    for end in sorted({*range(first, len(octets), 11), *whole}):
-        path.write_bytes(octets[:end])
+    for end in sorted({*range(first, len(data), 11), *whole}):
+        path.write_bytes(data[:end])
         report, notes = read(path)
         sums.append(report.totals.sent)
         if end in whole:
@@ -80,11 +80,11 @@ def test_a_log_that_is_cut_anywhere_gives_what_is_whole(tmp_path: Path) -> None:
     ids=["bytes", "no event", "types", "later", "nested", "long"],
 )  # fmt: skip
 def test_the_lines_before_a_broken_one_are_used(tmp_path: Path, line: bytes) -> None:
-    octets = crawled().octets()
+    data = crawled().octets()
     path = tmp_path / "one.events.gz"
-    path.write_bytes(octets + gzip.compress(line) + octets)
+    path.write_bytes(data + gzip.compress(line) + data)
     report, notes = read(path)
-    number = len(gzip.decompress(octets).splitlines())
+    number = len(gzip.decompress(data).splitlines())
     assert report.runs[0].damage == f"the end after line {number} cannot be read"
     assert report.totals.sent == 6
     assert "is damaged: the end after line" in notes[0]
@@ -95,10 +95,10 @@ def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
     chance = random.Random(1)
     made = crawled()
     made.page("http://a.example/", PageDirectives(noindex=True, max_snippet=5), {"search": False})
-    octets = gzip.decompress(made.octets())
+    data = gzip.decompress(made.octets())
     path = tmp_path / "one.events.gz"
     for _ in range(100):
-        changed = bytearray(octets)
+        changed = bytearray(data)
         for _ in range(3):
             changed[chance.randrange(len(changed))] = chance.choice(b'09eE-+.",[]{}:nt\x00\xff')
         path.write_bytes(gzip.compress(changed))
@@ -171,11 +171,11 @@ def test_events_without_a_report(
 
 
 @pytest.mark.parametrize(
-    "octets", [b"", b"\xff\xfe\x00", b"[" * 200_000, b'{"type":"report","version":1}']
+    "data", [b"", b"\xff\xfe\x00", b"[" * 200_000, b'{"type":"report","version":1}']
 )
-def test_another_file_is_refused_by_name(tmp_path: Path, octets: bytes) -> None:
+def test_another_file_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "other"
-    for content in (octets, gzip.compress(octets)):
+    for content in (data, gzip.compress(data)):
         path.write_bytes(content)
         with pytest.raises(ReportError, match=r"cannot read .*other: it is not an event log"):
             read_reports([path])
@@ -240,7 +240,7 @@ def test_the_text_of_files_has_a_limit() -> None:
         fetched(made, f"http://{number}.example", body)
     report = made.report(files_text=40)
     assert [file.text for file in report.files.values()] == [None, BODIES[1].decode(), None]
-    assert [file.octets for file in report.files.values()] == [27, 27, 20_001]
+    assert [file.size for file in report.files.values()] == [27, 27, 20_001]
     assert report.left_out.files == 2
 
 
@@ -256,7 +256,7 @@ def test_of_many_states_the_last_ones_are_kept() -> None:
     report = made.report(versions=3)
     found = report.origins[0].versions
     assert [(version.first_at - utc(NOW)).seconds // 7200 for version in found] == [6, 7, 8]
-    assert [version.octets for version in found] == [3, 3, 3]
+    assert [version.size for version in found] == [3, 3, 3]
     assert report.origins[0].versions_left_out == 6
     assert [file.text for file in report.files.values()] == ["# 4", "# 6", "# 7", "# 8"]
 
