@@ -26,7 +26,7 @@ from ..protocol.verdict import Reason, Verdict
 from ..reports.records import moment
 from ..settings import turns_obeying_off
 from . import sources
-from .context import CommandError, Context, ExitCode, exit_code, json_line, reading, tool
+from .context import Context, ExitCode, exit_code, json_line, reading, refuse_if, tool
 from .crawlers import ANY_CRAWLER, Agent, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
 from .policy import Policy, access_of, to_second
@@ -139,29 +139,26 @@ def check_tool(
     archives: Sequence[str],
 ) -> int:
     kinds = frozenset(only.split(",") if only else ())
-    if not kinds <= {DISALLOWED, REFUSED}:
-        raise CommandError(f"--only takes {DISALLOWED}, {REFUSED}, or {DISALLOWED},{REFUSED}")
-    if plan and (robots or only):
-        raise CommandError("--plan asks the sites: it excludes --robots and --only")
-    if archives and (robots or not only):
-        raise CommandError("--archive belongs to --only, and excludes --robots")
-    if not urls and source is None:
-        raise CommandError("give URLs, or a file with URLs: --from FILE")
-    if source is None and (from_format or url_field):
-        raise CommandError("--from-format and --url-field belong to a file with URLs")
+    others = kinds - {DISALLOWED, REFUSED}
+    refuse_if(others, f"--only takes {DISALLOWED}, {REFUSED}, or {DISALLOWED},{REFUSED}")
+    refuse_if(plan and (robots or only), "--plan asks the sites: it excludes --robots and --only")
+    refuse_if(
+        archives and (robots or not only), "--archive belongs to --only, and excludes --robots"
+    )
+    refuse_if(not urls and source is None, "give URLs, or a file with URLs: --from FILE")
+    is_formed = from_format or url_field
+    refuse_if(is_formed and not source, "--from-format and --url-field belong to a file with URLs")
     for name in urls:
-        if not name.startswith("/") and Path(name).is_file():
-            raise CommandError(
-                f"{name} is a file: --robots FILE uses it as a robots.txt, --from FILE reads URLs"
-            )
+        is_file = not name.startswith("/") and Path(name).is_file()
+        hint = "--robots FILE uses it as a robots.txt, --from FILE reads URLs"
+        refuse_if(is_file, f"{name} is a file: {hint}")
     listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
     if turns_obeying_off(context.scrapy_settings):
         context.warn(
             "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
         )
     named = agents_of(agents, context, outside=ANY_CRAWLER)
-    if plan and len(named) > 1:
-        raise CommandError("--plan is for one crawler")
+    refuse_if(plan and len(named) > 1, "--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else sources.read_policies([robots], context)[0]
@@ -193,29 +190,34 @@ class _Checker:
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
-        output = self.context
         try:
             for targets in self._batches(session):
-                batch = [self._answer(*each) for each in product(targets, self.agents)]
-                if self.explains:
-                    for answer in batch:
-                        output.show(explain(*answer), explanation)
-                elif self.plans is not None:
-                    self._plan(self.plans, batch)
-                else:
-                    output.write("".join(self._lines(batch)), flush=True)
+                self._write([self._answer(*each) for each in product(targets, self.agents)])
         finally:
-            if self.plans and output.as_json:
-                output.write("".join(map(json_line, self.plans.values())))
-            elif self.plans:
-                output.print(_listing(self.plans.values()))
-            if self.counts and not (self.explains or output.as_json):
-                words = {True: "left out", False: "found", None: "unknown"} if self.kinds else WORDS
-                parts = (f"{self.counts[allowed]:,} {text}" for allowed, text in words.items())
-                output.note(f"{self.counts.total():,} answers: {', '.join(parts)}")
+            self._write_totals()
         if not self.counts:
-            output.note("there are no URLs to check")
+            self.context.note("there are no URLs to check")
         return ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
+
+    def _write(self, batch: Sequence[_Answer]) -> None:
+        if self.explains:
+            for answer in batch:
+                self.context.show(explain(*answer), explanation)
+        elif self.plans is not None:
+            self._plan(self.plans, batch)
+        else:
+            self.context.write("".join(self._lines(batch)), flush=True)
+
+    def _write_totals(self) -> None:
+        output = self.context
+        if self.plans and output.as_json:
+            output.write("".join(map(json_line, self.plans.values())))
+        elif self.plans:
+            output.print(_listing(self.plans.values()))
+        if self.counts and not (self.explains or output.as_json):
+            words = {True: "left out", False: "found", None: "unknown"} if self.kinds else WORDS
+            parts = (f"{self.counts[allowed]:,} {text}" for allowed, text in words.items())
+            output.note(f"{self.counts.total():,} answers: {', '.join(parts)}")
 
     def _batches(self, session: Session | None) -> Iterator[list[Target]]:
         """Yield the URLs, after their robots.txt files were fetched."""

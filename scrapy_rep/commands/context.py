@@ -83,6 +83,12 @@ class CommandError(click.ClickException):
     exit_code = ExitCode.USAGE
 
 
+def refuse_if(is_wrong: object, message: str) -> None:
+    """Raise :class:`CommandError` if an argument is wrong."""
+    if is_wrong:
+        raise CommandError(message)
+
+
 class NoAnswerError(CommandError):
     """Ends a tool that cannot find an answer, although its arguments are right."""
 
@@ -110,8 +116,7 @@ class Context:
             raise CommandError(text) from None
         for each in given:
             name, equals, value = each.partition("=")
-            if not (name and equals):
-                raise CommandError("-s takes NAME=VALUE")
+            refuse_if(not (name and equals), "-s takes NAME=VALUE")
             try:
                 self.scrapy_settings.set(name, value, priority="cmdline")
             except ValueError as error:  # a setting of Scrapy that is a dict, and not JSON

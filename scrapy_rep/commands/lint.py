@@ -21,7 +21,7 @@ from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.printable import cut, printable
 from ..reports.files import write_atomically
 from ..reports.records import count
-from .context import STANDARD_INPUT, CommandError, Context, ExitCode, tool, writing
+from .context import STANDARD_INPUT, CommandError, Context, ExitCode, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import is_file, read_policies
 
@@ -96,15 +96,12 @@ def lint_tool(
     quiet: bool,
 ) -> int:
     selected, ignored = _codes(select), _codes(ignore)
-    if fixes and diff:
-        raise CommandError("--fix and --diff exclude each other")
-    if unsafe and not (fixes or diff):
-        raise CommandError("--unsafe-fixes belongs to --fix or --diff")
-    if diff and context.as_json:
-        raise CommandError("--diff and --format json exclude each other")
-    for name in names:
-        if fixes and (not is_file(name) or name == STANDARD_INPUT):
-            raise CommandError(f"--fix corrects files, and {name} is not a file")
+    refuse_if(fixes and diff, "--fix and --diff exclude each other")
+    refuse_if(unsafe and not (fixes or diff), "--unsafe-fixes belongs to --fix or --diff")
+    refuse_if(diff and context.as_json, "--diff and --format json exclude each other")
+    for name in names if fixes else ():
+        is_other = not is_file(name) or name == STANDARD_INPUT
+        refuse_if(is_other, f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     codes = [code.code for code in chosen_codes(selected, ignored)]
     found: list[Finding] = []
@@ -159,8 +156,7 @@ def _files(names: Sequence[str]) -> list[str]:
             continue
         inside = sorted(each for each in Path(name).rglob("*.txt") if each.is_file())
         named = [each for each in inside if each.name == "robots.txt"]
-        if not inside:
-            raise CommandError(f"the folder {name} has no robots.txt and no other file with .txt")
+        refuse_if(not inside, f"the folder {name} has no robots.txt and no other file with .txt")
         found += map(str, named or inside)
     return found
 

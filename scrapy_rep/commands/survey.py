@@ -85,21 +85,19 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 def survey_tool(
     context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:
-    for name in (rows, compare):
-        if name is not None and not name.endswith(ROW_FILES):
-            raise CommandError(f"{name} must end in {', '.join(ROW_FILES)}")
-    for name in (rows, html):
-        if name is not None:
-            with writing(name), open(name, "ab"):  # before the work begins
-                pass
+    others = [each for each in (rows, compare) if each is not None and not each.endswith(ROW_FILES)]
+    if others:
+        raise CommandError(f"{others[0]} must end in {', '.join(ROW_FILES)}")
+    for name in (each for each in (rows, html) if each is not None):
+        with writing(name), open(name, "ab"):  # before the work begins
+            pass
     inputs = Inputs(names, context)
+    context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
     with _temporary_folder() as folder, closing(_opened(folder)) as database:
         try:
             if compare is not None:
                 database.read(Path(compare), "before")
             path = folder / "rows.jsonl"
-            if inputs.has_lists:
-                context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
             with start_session(context) if inputs.has_lists else nullcontext() as session:
                 inputs.write(path, session)
             for each in (*inputs.row_files, path):

@@ -251,30 +251,21 @@ def read(
     that are not compressed. The end of a file that is damaged is not read. ``origins``: yield only
     those of these origins. The bodies of others are not decoded. Raises OSError.
     """
-    offset = 0
-
-    def report(error: Exception) -> None:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        on_problem(f"{path}: no readable record at offset {offset}: {printable(reason)}")
-
     with open(path, "rb") as file:
-        stream, loader = _Stream(file), ArcWarcRecordLoader()
+        stream = _Stream(file)
+
+        def report(error: Exception) -> None:
+            reason = printable(" ".join(str(error).split()) or type(error).__name__)
+            on_problem(f"{path}: no readable record at offset {stream.offset}: {reason}")
+
         try:
-            while line := stream.first_line():
-                offset = stream.tell() - len(line)
-                record = loader.parse_record_stream(stream, line, "warc", no_record_parse=True)
-                problem, found = None, None
+            for record, block in stream.records():
+                found = None
                 try:
-                    found = _archived(record, origins)
+                    found = _archived(record, block, origins)
                 except UNREADABLE as error:
-                    problem = error
-                while record.raw_stream.read(PIECE):
-                    pass
-                if not isinstance(record.raw_stream, LimitReader) or record.raw_stream.limit:
-                    raise ArchiveLoadFailed("the file ends before the record does")
-                if problem is not None:
-                    report(problem)
-                elif found is not None:
+                    report(error)
+                if found is not None:
                     yield found
         except UNREADABLE as error:
             report(error)
@@ -288,9 +279,22 @@ class _Stream:
         file.seek(0)
         self._file: Any = gzip.GzipFile(fileobj=file) if is_compressed else file
         self.read, self.tell = self._file.read, self._file.tell
-        self._room = 0
+        self.offset = self._room = 0
 
-    def first_line(self) -> bytes:
+    def records(self) -> Iterator[tuple[Any, bytes]]:
+        """Yield each record with the beginning of its block, after all of the block was read."""
+        loader = ArcWarcRecordLoader()
+        while line := self._first_line():
+            self.offset = self.tell() - len(line)
+            record = loader.parse_record_stream(self, line, "warc", no_record_parse=True)
+            block = _beginning(record.raw_stream, RECORD_LIMIT)
+            while record.raw_stream.read(PIECE):
+                pass
+            if not isinstance(record.raw_stream, LimitReader) or record.raw_stream.limit:
+                raise ArchiveLoadFailed("the file ends before the record does")
+            yield record, block
+
+    def _first_line(self) -> bytes:
         """Return the first line of the next record. It is empty at the end of the file."""
         self._room, line = MAX_HEADER, b"\n"
         while line.isspace():
@@ -306,7 +310,9 @@ class _Stream:
         return line
 
 
-def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt | None:
+def _archived(
+    record: Any, block: bytes, origins: Container[str] | None
+) -> ArchivedRobotsTxt | None:
     """Return what a record contains; None if it is not of a robots.txt of one of the origins."""
     headers = record.rec_headers
     url = headers.get_header("WARC-Target-URI") or ""
@@ -319,10 +325,9 @@ def _archived(record: Any, origins: Container[str] | None) -> ArchivedRobotsTxt 
             return None
     if origins is not None and origin not in origins:
         return None
-    block = _beginning(record.raw_stream, RECORD_LIMIT)
-    stream = BytesIO(block)
     if not block:
         raise ValueError("there is no HTTP message")
+    stream = BytesIO(block)
     http = _HTTP.parse(stream)
     if _STATUS.fullmatch(http.get_statuscode()) is None:
         raise ValueError("the status code is not valid")
