@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from enum import IntEnum
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +22,7 @@ import msgspec
 
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
+from ..reports.records import FileError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -135,8 +135,6 @@ class Context:
             return sys.stdin.buffer.read(MAX_BODY)
         with reading(name), Path(name).open("rb") as file:
             return file.read(MAX_BODY)
-
-    # Output
 
     @functools.cached_property
     def _console(self) -> Console:
@@ -253,9 +251,6 @@ def needing(what: str) -> Iterator[None]:
         raise CommandError(f"{what} the package {package}: pip install {package}") from None
 
 
-# How a function becomes a tool
-
-
 def tool(
     text: str,
     *examples: tuple[str, str],
@@ -278,14 +273,14 @@ def tool(
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
             given = values.pop("set")
-            words = chain.from_iterable(
-                each if isinstance(each, tuple) else [each] for each in values.values()
-            )
-            if list(words).count(STANDARD_INPUT) > 1:
+            words = (each if isinstance(each, tuple) else (each,) for each in values.values())
+            if sum(each.count(STANDARD_INPUT) for each in words) > 1:
                 raise click.UsageError("only one argument can be standard input")
             context = Context(ctx.obj, as_json=as_json or form == "json", given=given)
             try:
                 return function(context, **values)
+            except FileError as error:
+                raise CommandError(str(error)) from None
             finally:
                 context.close()
 

@@ -8,14 +8,13 @@ from pathlib import Path
 import click
 
 from ..reports.answers import Obedience, obedience
-from ..reports.reading import ReportError, read_reports
+from ..reports.reading import read_reports
 from ..reports.records import Report
-from .context import CommandError, Context, ExitCode, needing, tool, writing
-from .texts import laid_out
+from .context import Context, exit_code, needing, tool, writing
+from .texts import STYLES, laid_out
 
-_CODES = {Obedience.DISALLOWED: ExitCode.FOUND, Obedience.NOT_KNOWN: ExitCode.UNKNOWN}
-"""``NOT_KNOWN``: the report cannot tell whether a disallowed page was requested."""
-_STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yellow"}
+_ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
+"""Whether each page that was requested was allowed. None: the report cannot tell."""
 
 
 @tool(
@@ -33,17 +32,14 @@ _STYLES = {ExitCode.OK: "green", ExitCode.FOUND: "red", ExitCode.UNKNOWN: "yello
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
-    try:
-        report = read_reports(files, context.warn)
-    except ReportError as error:
-        raise CommandError(str(error)) from None
+    report = read_reports(files, context.warn)
     if html is not None or not context.as_json:
         with needing("report needs"):
             from ..reports import pages
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")
-    code = _CODES.get(obedience(report), ExitCode.OK)
-    styles = {"Disallowed": _STYLES[code]}
+    answer = _ANSWERS.get(obedience(report), True)
+    styles = {"Disallowed": STYLES[answer]}
     context.show(report, lambda each: laid_out(pages.report_summary(each), styles))
-    return code
+    return exit_code([answer])

@@ -16,7 +16,7 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ import click
 
 from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
-from ..reports.survey import ROW_FILES, Row, RowFileError, Rows, Survey, encode, row_of
+from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
 from ..stores.registry import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
@@ -93,11 +93,18 @@ def survey_tool(
             pass
     inputs = Inputs(names, context)
     context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
-    with _temporary_folder() as folder, closing(_opened(folder)) as database:
-        try:
+    purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
+    with suppress(ValueError):  # SIGTERM removes the folder; only the main thread has signals
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    with TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder:
+        with needing("survey needs"):
+            from ..reports import pages
+
+            database = Rows(Path(folder), purposes)
+        with closing(database):
             if compare is not None:
                 database.read(Path(compare), "before")
-            path = folder / "rows.jsonl"
+            path = Path(folder, "rows.jsonl")
             with start_session(context) if inputs.has_lists else nullcontext() as session:
                 inputs.write(path, session)
             for each in (*inputs.row_files, path):
@@ -110,34 +117,12 @@ def survey_tool(
                 complete=inputs.is_complete,
                 compared=compare is not None,
             )
-        except RowFileError as error:
-            raise CommandError(str(error)) from None
-    from ..reports import pages
-
     context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
         context.note(f"the page is {html}")
     return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
-
-
-@contextmanager
-def _temporary_folder() -> Iterator[Path]:
-    """Make a folder that is removed at the end, also after SIGTERM."""
-    with suppress(ValueError):  # not in the main thread, the only one that has signals
-        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    with TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
-
-
-def _opened(folder: Path) -> Rows:
-    """Open the database. Raises CommandError if a package is missing, before the work begins."""
-    purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
-    with needing("survey needs"):
-        import jinja2  # noqa: F401
-
-        return Rows(folder, purposes)
 
 
 class _Member(tarfile.TarInfo):

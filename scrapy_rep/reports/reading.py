@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
 from . import records
-from .records import Deciding, Event, OriginReport, Report, Run, RunEvent, Statement, Version, utc
+from .records import Deciding, Event, FileError, OriginReport, Report, Run, RunEvent, Statement, utc
 
 MAX_LINE = 1 << 20
 """Bytes of one line of an event log. A crawl writes shorter ones."""
@@ -55,17 +55,13 @@ convert = partial(msgspec.convert, strict=False)
 sqlite3.register_converter("msgspec", msgspec.json.decode)
 
 
-class ReportError(Exception):
-    """A file cannot be used for a report. The message names the file."""
-
-
 def read_reports(
     paths: Sequence[str | Path], note: Callable[[str], object] = lambda _: None
 ) -> Report:
     """Return the report of one or more event logs.
 
     ``note`` gets a sentence for each file that is damaged, and for each that is not used because
-    another file has the same run. Raises :class:`ReportError`.
+    another file has the same run. Raises :class:`FileError`.
     """
     try:
         with closing(Database()) as database:
@@ -81,13 +77,13 @@ def read_reports(
             return database.report()
     # A line may have any number in place of a time, or any text in place of an origin.
     except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
-        raise ReportError(f"the events make no report: {error}") from None
+        raise FileError(f"the events make no report: {error}") from None
 
 
 def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
     """Yield the events of a file up to the first that cannot be read. ``damage`` then says so.
 
-    Raises ReportError for a file that cannot be read at all, or does not begin with a run.
+    Raises FileError for a file that cannot be read at all, or does not begin with a run.
     """
     number = 0
     try:
@@ -105,10 +101,8 @@ def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
         damage.append(f"the end after line {number:,} cannot be read")
     if number == 0:
         problem = problem or "it is not an event log of a crawl (.events.gz)"
-        raise ReportError(f"cannot read {path}: {problem}")
+        raise FileError(f"cannot read {path}: {problem}")
 
-
-# Computing a report
 
 LIMITS = {
     "origins": 10_000,  # and hosts
@@ -175,7 +169,11 @@ class Database:
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
-        for view, kind in ("versions", Version), ("deciding", Deciding), ("statements", Statement):
+        for view, kind in (
+            ("versions", records.Version),
+            ("deciding", Deciding),
+            ("statements", Statement),
+        ):
             for row in self._rows(view):
                 getattr(origins[row["origin"]], view).append(convert(row, kind))
         hosts = convert(list(self._rows("hosts")), list[records.HostPace])

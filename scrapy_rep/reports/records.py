@@ -24,9 +24,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-VERSION = 1
-"""The version of the JSON form. A field may be added without a new version."""
-
 MAX_TEXT = 300
 """Characters of a URL, a pattern or another text of a site."""
 
@@ -51,6 +48,10 @@ EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 Count = Annotated[int, Meta(ge=0, le=1 << 53)]
 Seconds = Annotated[float, Meta(ge=0, le=1e12)]
 Time = Annotated[datetime, Meta(tz=True)]
+
+
+class FileError(Exception):
+    """Files cannot be used for a report or a survey. The message says why."""
 
 
 def utc(seconds: float) -> datetime:
@@ -309,7 +310,8 @@ class Report(Struct, tag_field="type", tag="report"):
 
     generated_at: datetime
     runs: list[Run]
-    version: int = VERSION
+    version: int = 1
+    """Of the JSON form. A field may be added without a new version."""
     left_out: LeftOut = field(default_factory=LeftOut)
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
@@ -324,8 +326,6 @@ def json_text(report: Report) -> str:
     """Return the JSON form of a report, in ASCII, so that no text of a site changes a terminal."""
     return msgspec.json.format(json.dumps(msgspec.to_builtins(report)), indent=1)
 
-
-# The events of a log
 
 LATEST = 253_402_200_000.0
 """Seconds from 1970 to the end of 9999, the latest time in a log."""

@@ -25,10 +25,7 @@ from ..protocol.printable import printable
 from ..protocol.records import KNOWN_FIELDS, parse_delay
 from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS, parse_signal_rule, parse_usage_rule
 from ..protocol.verdict import Rule
-from .records import EMPTY, REDIRECT_LOOP, utc
-
-VERSION = 3
-"""The version of the JSON form. A field or a figure may be added without a new one."""
+from .records import EMPTY, REDIRECT_LOOP, FileError, utc
 
 MAX_LISTED = 100
 """Rows of a figure. The record says how many others there are."""
@@ -81,7 +78,8 @@ class Survey(Struct, kw_only=True):
     """The record of ``survey --json``."""
 
     type: Literal["survey"] = "survey"
-    version: int = VERSION
+    version: int = 3
+    """Of the JSON form. A field or a figure may be added without a new version."""
     made_at: datetime
     sources: list[str]
     """The inputs, as they were named."""
@@ -98,8 +96,6 @@ class Survey(Struct, kw_only=True):
     left_out: dict[str, int]
     """For each figure that is cut, the number of its other rows."""
 
-
-# One row
 
 encode = json.Encoder().encode
 """Returns the line of JSON of a row."""
@@ -212,8 +208,6 @@ def _extent(disallow_all: int, allow_all: int, disallow_some: int, allow_some: i
     return "something" if disallow_some else "nothing"
 
 
-# The figures
-
 _TYPES = {str: "VARCHAR", int: "BIGINT", list[str]: "VARCHAR[]", list[float]: "DOUBLE[]"}
 _COLUMNS = {
     each.name: _TYPES[get_args(each.type)[0] if isinstance(each.type, UnionType) else each.type]
@@ -227,10 +221,6 @@ _FIGURES = (
 )
 _ORDERS = {"numbers": "#1", "differences": "abs(#4) DESC, #1"}
 """How the rows of some figures are sorted. The largest numbers of the others come first."""
-
-
-class RowFileError(Exception):
-    """A file has no rows of a survey, or cannot be read or written. The message says why."""
 
 
 class Rows:
@@ -261,7 +251,7 @@ class Rows:
         self._database.execute(files(__package__).joinpath("survey.sql").read_text("utf-8"))
 
     def read(self, path: Path, survey: Literal["now", "before"] = "now") -> None:
-        """Add the rows of a file to this survey, or to the one before. Raises RowFileError."""
+        """Add the rows of a file to this survey, or to the one before. Raises FileError."""
         source = f"read_json(?, format = 'newline_delimited', columns = {_COLUMNS})"
         if path.suffix == ".parquet":
             source = "read_parquet(?)"
@@ -273,7 +263,7 @@ class Rows:
         try:
             self._database.execute(query, [str(path)])
         except self._error as error:
-            raise RowFileError(f"cannot read {path} as rows of a survey: {error}") from None
+            raise FileError(f"cannot read {path} as rows of a survey: {error}") from None
 
     def merge(self) -> None:
         """Keep one row for each site: the last one with an answer, if there is one.
@@ -289,19 +279,18 @@ class Rows:
         )
 
     def write(self, path: Path) -> None:
-        """Write all rows to a file. Raises RowFileError."""
+        """Write all rows to a file. Raises FileError."""
         kind = "parquet" if path.suffix == ".parquet" else "json"
         name = str(path).replace("'", "''")
         rows = "SELECT * EXCLUDE survey FROM rows WHERE survey = 'now'"
         try:
             self._database.execute(f"COPY ({rows}) TO '{name}' (FORMAT {kind})")
         except self._error as error:
-            raise RowFileError(f"cannot write {path}: {error}") from None
+            raise FileError(f"cannot write {path}: {error}") from None
 
     def survey(self, sources: Sequence[str], *, complete: bool, compared: bool) -> Survey:
         """Return the figures. ``compared``: with the differences to the survey before."""
-        figures = {}
-        left_out = {}
+        figures, left_out = {}, {}
         for name in _FIGURES if compared else _FIGURES[:-1]:
             order = _ORDERS.get(name, "#2 DESC, #1")
             cursor = self._database.execute(

@@ -20,8 +20,8 @@ from scrapy_rep.protocol.access import AccessResult, NotModified, Unavailable, U
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.event_log import BUFFER_SIZE
 from scrapy_rep.reports.pages import report_page
-from scrapy_rep.reports.reading import MAX_LINE, Database, ReportError, read_reports
-from scrapy_rep.reports.records import MAX_NAMES, AskedPace, Report, json_text, utc
+from scrapy_rep.reports.reading import MAX_LINE, Database, read_reports
+from scrapy_rep.reports.records import MAX_NAMES, AskedPace, FileError, Report, json_text, utc
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
 
@@ -104,7 +104,7 @@ def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> N
         path.write_bytes(gzip.compress(changed))
         try:
             report, _ = read(path)
-        except ReportError:
+        except FileError:
             continue
         json_text(report)
         report_page(report)
@@ -166,7 +166,7 @@ def test_events_without_a_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     monkeypatch.setattr(Database, "report", Mock(side_effect=error))
-    with pytest.raises(ReportError, match="the events make no report: not JSON"):
+    with pytest.raises(FileError, match="the events make no report: not JSON"):
         read(log().write(tmp_path / "one"))
 
 
@@ -177,11 +177,11 @@ def test_another_file_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "other"
     for content in (data, gzip.compress(data)):
         path.write_bytes(content)
-        with pytest.raises(ReportError, match=r"cannot read .*other: it is not an event log"):
+        with pytest.raises(FileError, match=r"cannot read .*other: it is not an event log"):
             read_reports([path])
-    with pytest.raises(ReportError, match=r"cannot read .*missing: No such file"):
+    with pytest.raises(FileError, match=r"cannot read .*missing: No such file"):
         read_reports([tmp_path / "missing"])
-    with pytest.raises(ReportError, match="cannot read a\0b"):
+    with pytest.raises(FileError, match="cannot read a\0b"):
         read_reports(["a\0b"])
 
 
