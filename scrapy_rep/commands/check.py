@@ -281,8 +281,6 @@ class _Checker:
                     self.since.pop((record.url, record.agent), None)
 
     def _responses(self, path: str, origins: Container[str]) -> Iterator[ArchivedRobotsTxt]:
-        """Yield the responses of some origins in an archive."""
-
         def report(problem: str) -> None:
             self.unknown += 1
             self.context.warn(problem, "parts of archives that cannot be read")
@@ -301,7 +299,6 @@ class _Checker:
         return bool(record.refused) or (DISALLOWED in self.kinds and record.allowed is False)
 
     def _plan(self, plans: dict[str | None, Plan], batch: Sequence[_Answer]) -> None:
-        """Add URLs to the plans of their hosts."""
         for target, agent, policy, verdict in batch:
             host = host_of(target.origin) if target.origin else None
             plan = plans.setdefault(host, Plan(host=host))
@@ -366,13 +363,10 @@ def _listing(plans: Collection[Plan]) -> Renderables:
     """Yield the table of a plan, the slowest hosts first."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
     for plan in sorted(plans, key=lambda each: (-each.seconds, -each.allowed))[:MAX_HOSTS]:
-        made.add_row(
-            printable(plan.host or "no robots.txt", MAX_CELL),
-            f"{plan.allowed:,}",
-            f"{plan.dropped:,}",
-            printable(plan.pace, MAX_CELL),
-            str(timedelta(seconds=round(plan.seconds))),
-        )
+        host = printable(plan.host or "no robots.txt", MAX_CELL)
+        pace = printable(plan.pace, MAX_CELL)
+        seconds = timedelta(seconds=round(plan.seconds))
+        made.add_row(host, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, str(seconds))
     yield made
     if len(plans) > MAX_HOSTS:
         yield f"and {len(plans) - MAX_HOSTS:,} more hosts"

@@ -132,9 +132,8 @@ def agents_of(
         agents = [of_user_agent(context.settings.user_agent(None))]
         if outside is not None and agents[0].tokens == _SCRAPY and not inside_project():
             agents = [outside]
-    for agent in agents:
-        if agent.warning:
-            context.warn(agent.warning, "warnings about crawlers")
+    for warning in filter(None, (agent.warning for agent in agents)):
+        context.warn(warning, "warnings about crawlers")
     return agents
 
 

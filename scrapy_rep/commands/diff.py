@@ -7,7 +7,6 @@ spelling make no difference.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from typing import Any, TypeAlias
 
 import click
@@ -87,11 +86,11 @@ def _compare(policies: Sequence[Policy], record: Diff) -> None:
     room = MAX_LISTED
     for names, *both in pairs:
         one, two = (stated[id(part)] for part in both)
-        count = len(one) + len(two) - 2 * len(one.keys() & two.keys())
-        if count:
-            removed = _only(one, two, room)
-            added = _only(two, one, room - len(removed))
-            left_out = count - len(removed) - len(added)
+        removed = [text for key, text in one.items() if key not in two]
+        added = [text for key, text in two.items() if key not in one]
+        if removed or added:
+            left_out = max(len(removed) + len(added) - room, 0)
+            removed, added = removed[:room], added[: max(room - len(removed), 0)]
             room -= len(removed) + len(added)
             found = Difference(names=names, removed=removed, added=added, left_out=left_out)
             record.differences.append(found)
@@ -121,14 +120,6 @@ def _stated(part: Group | Show) -> _Statements:
     }
     texts = (f"{name}: {value}" for name, each in part.statements.items() for value in each)
     return found | {text: text for text in texts}
-
-
-def _only(one: _Statements, other: _Statements, most: int) -> list[str]:
-    """Return what only one of two parts states."""
-    return list(islice((text for key, text in one.items() if key not in other), most))
-
-
-# Texts
 
 
 def _listing(record: Diff) -> Renderables:

@@ -219,8 +219,6 @@ def _context(text: bytes, line: int) -> list[str]:
     ]
 
 
-# Texts
-
 _TEXTS = {
     **REASONS,
     Reason.RULES: NO_MATCH,

@@ -106,7 +106,7 @@ def lint_tool(
     codes = [code.code for code in chosen_codes(selected, ignored)]
     found: list[Finding] = []
     unknown = matters = False
-    for name, body in _bodies(_files(names), context):
+    for name, body in _bodies([file for each in names for file in _files(each)], context):
         if body is None:
             unknown = True
             continue
@@ -147,18 +147,14 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     return ExitCode.OK
 
 
-def _files(names: Sequence[str]) -> list[str]:
-    """Return the names, with the files of a folder in its place."""
-    found: list[str] = []
-    for name in names:
-        if not Path(name).is_dir():
-            found.append(name)
-            continue
-        inside = sorted(each for each in Path(name).rglob("*.txt") if each.is_file())
-        named = [each for each in inside if each.name == "robots.txt"]
-        refuse_if(not inside, f"the folder {name} has no robots.txt and no other file with .txt")
-        found += map(str, named or inside)
-    return found
+def _files(name: str) -> list[str]:
+    """Return the name of a file or a site, or the files of a folder."""
+    if not Path(name).is_dir():
+        return [name]
+    inside = sorted(each for each in Path(name).rglob("*.txt") if each.is_file())
+    named = [each for each in inside if each.name == "robots.txt"]
+    refuse_if(not inside, f"the folder {name} has no robots.txt and no other file with .txt")
+    return [str(each) for each in named or inside]
 
 
 def _codes(options: Sequence[str]) -> list[str]:

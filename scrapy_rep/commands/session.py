@@ -72,8 +72,7 @@ class Session:
             raise CommandError(
                 "scrapy_rep.RobotsTxtMiddleware is not enabled: check DOWNLOADER_MIDDLEWARES"
             )
-        self._crawler = crawler
-        self._ended = ended
+        self._crawler, self._ended = crawler, ended
         self._loop = asyncio.get_running_loop()
         self.middleware: RobotsTxtMiddleware = middleware
         self._bodies = middleware.crawl.fetches.keep_bodies()

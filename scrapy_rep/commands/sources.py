@@ -90,9 +90,6 @@ def is_file(name: str) -> bool:
     return name.endswith(".txt") and "://" not in name and not (slash and "." in folder)
 
 
-# One robots.txt
-
-
 def of_file(name: str, body: bytes) -> Policy:
     """Return the policy of a robots.txt file."""
     robots, page = RobotsTxt.from_response(200, body), other_page(body)
@@ -135,9 +132,8 @@ def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
         policies: dict[str | None, Policy] = {}
         with start_session(context) as session:
             targets = fetch_policies(sites.values(), policies, session, context)
-        found |= {
-            given: policies[target.origin] for given, target in zip(sites, targets, strict=True)
-        }
+        fetched = zip(sites, targets, strict=True)
+        found |= {given: policies[target.origin] for given, target in fetched}
     return [found[name] for name in names]
 
 

@@ -21,7 +21,7 @@ from rich.text import Text
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
 from ..reports.records import count
-from .context import CommandError, Context, exit_code, tool
+from .context import CommandError, Context, exit_code, refuse_if, tool
 from .crawlers import Agent, resolve
 from .explain import Check, context_lines, explain, reason_text
 from .sources import FORMS, Target, read_policies, target_of
@@ -117,10 +117,9 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
             raise CommandError(f"{where}: {given!r} is neither a path nor a URL with a robots.txt")
         target = target._replace(given=given)
         found += ((number, kind, agent, target) for agent in resolve([words[1]]))
-        if len(found) > MAX_EXPECTATIONS:
-            raise CommandError(f"{name} has more than {MAX_EXPECTATIONS:,} expectations")
-    if not found:
-        raise CommandError(f"{name} has no expectations")
+        is_long = len(found) > MAX_EXPECTATIONS
+        refuse_if(is_long, f"{name} has more than {MAX_EXPECTATIONS:,} expectations")
+    refuse_if(not found, f"{name} has no expectations")
     return found
 
 
@@ -142,7 +141,6 @@ def _failure(record: Test) -> Renderables:
 
 
 def _summary(counts: Counter[bool | None]) -> Text:
-    """Return the last line of the text."""
     total = counts.total()
     if counts[True] == total:
         holds = count(total, "expectation holds", "expectations hold")

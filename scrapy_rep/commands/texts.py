@@ -42,7 +42,7 @@ def named_values(rows: Iterable[Row]) -> Table:
     made.add_column(no_wrap=True, style="bold")
     made.add_column(overflow="fold")
     for name, value in rows:
-        made.add_row(name, Text(value) if isinstance(value, str) else value)
+        made.add_row(name, value)
     return made
 
 
@@ -74,7 +74,7 @@ def table(*columns: str, right: Iterable[int] = (), **options: Any) -> Table:
 
 def indented(text: str | Text) -> RenderableType:
     """Return a text whose lines are indented."""
-    return Padding(Text(text) if isinstance(text, str) else text, (0, 0, 0, 8), expand=False)
+    return Padding(text, (0, 0, 0, 8), expand=False)
 
 
 def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
@@ -130,7 +130,7 @@ class Fitting:
             added = max(min(more, spare), 0)
             column.width, spare = column.width + added, spare - added
         for row in self._rows:
-            made.add_row(*map(Text, row[: len(wished)]))
+            made.add_row(*row[: len(wished)])
         yield made
         if self._caption:
             yield Text(self._caption)

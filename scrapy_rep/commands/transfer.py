@@ -95,13 +95,10 @@ def _writable(name: str) -> Any:
 
 def _lines(stream: Any) -> Iterator[tuple[int, bytes | None]]:
     """Yield the numbers and the lines that are not blank; None for a line that is too long."""
-    number = 0
-    while line := stream.readline(LINE_LIMIT + 1):
-        number += 1
-        if len(line) <= LINE_LIMIT:
-            if line.strip():
-                yield number, line
-            continue
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(LINE_LIMIT + 1)
-        yield number, None
+    for number, line in enumerate(iter(lambda: stream.readline(LINE_LIMIT + 1), b""), 1):
+        if len(line) > LINE_LIMIT:
+            yield number, None
+            while line and not line.endswith(b"\n"):
+                line = stream.readline(LINE_LIMIT + 1)
+        elif line.strip():
+            yield number, line

@@ -32,7 +32,7 @@ from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
 from ..reports.records import count
-from .context import CommandError, Context, ExitCode, tool
+from .context import CommandError, Context, ExitCode, refuse_if, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
 from .sources import site_of, start_session
@@ -169,8 +169,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")
     crawler, *others = agents_of([agent] if agent else [], context)
-    if others:
-        raise CommandError(f"-a {agent} stands for {len(others) + 1} crawlers: name one")
+    refuse_if(others, f"-a {agent} stands for {len(others) + 1} crawlers: name one")
     with start_session(context, reads_tdm_files=True) as session:
         (policy,) = session.policies([target.origin], target.url)
         check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
@@ -244,9 +243,6 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
             f"The page says {', '.join(restrictions)}, but {check.agent} never sees it: robots.txt "
             "disallows the page. Its URL may be indexed without its content.",
         )
-
-
-# The content of a page
 
 
 def read_content(response: Response, page: Page) -> None:
@@ -336,8 +332,6 @@ def _words(text: str | None) -> str:
     """Return a text in one line, cut."""
     return " ".join((text or "")[: 4 * MAX_TITLE].split())[:MAX_TITLE]
 
-
-# Texts
 
 _PLACES = {META: "in the page", TDM_PLACE: f"in the file {TDM_PLACE}"}
 

@@ -134,8 +134,6 @@ def unreachable(report: Report) -> list[OriginReport]:
     return sorted(found, key=lambda origin: (-origin.counts.dropped, origin.origin))
 
 
-# Best practice
-
 SETTINGS = ("USER_AGENT", "HTTPCACHE_ENABLED", "HTTPCACHE_POLICY")
 """The settings of Scrapy on which the judgment depends."""
 

@@ -81,8 +81,7 @@ class Archive:
     """The archive of one crawl. Raises OSError or ValueError if its file cannot be made."""
 
     def __init__(self, path: str, spider: str, settings: Settings, stats: StatsCollector) -> None:
-        self._spider, self._settings = spider, settings
-        self._stats = stats
+        self._spider, self._settings, self._stats = spider, settings, stats
         self.file = BackgroundFile(Path(path))
         self._has_logged = False
 
@@ -130,9 +129,6 @@ class Archive:
             )
 
 
-# Writing
-
-
 def warcinfo(filename: str, fields: Mapping[str, str]) -> bytes:
     """Return the first record of an archive, which describes the crawl."""
     file = BytesIO()
@@ -177,8 +173,7 @@ def _add(writer: Any, kind: str, headers: dict[str, str], head: bytes, body: byt
     made = {"payload": BytesIO(block), "length": len(block), "warc_headers_dict": headers}
     record = writer.create_warc_record("", kind, **made)
     writer.write_record(record)
-    identifier: str = record.rec_headers.get_header("WARC-Record-ID")
-    return identifier
+    return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
 def _response_head(exchange: Exchange) -> bytes:
@@ -205,8 +200,6 @@ def _head(line: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     lines = [line.encode("utf-8", "replace"), *(name + b": " + value for name, value in fields)]
     return b"".join(_LINE_BREAK.sub(b" ", line) + b"\r\n" for line in lines) + b"\r\n"
 
-
-# Reading
 
 RECORD_LIMIT = 1 << 22
 """The bytes of a record that are kept. A longer body of a robots.txt is of no use."""
@@ -341,11 +334,10 @@ def _archived(
 
 def _file(stream: Any, http: Any, headers: Any) -> bytes | None:
     """Return the decoded body, as the crawl read it; another page than a robots.txt as it is."""
-    codings = [value for name, value in http.headers if name.lower() == "content-encoding"]
-    coding = ",".join(codings).strip().lower()
+    coding = ",".join(value for name, value in http.headers if name.lower() == "content-encoding")
     if http.get_header("Transfer-Encoding", "").strip().lower() == "chunked":
         stream = ChunkedDataReader(stream)
-    reader = BodyReader(coding.encode("latin-1", "replace"))
+    reader = BodyReader(coding.strip().lower().encode("latin-1", "replace"))
     if not reader.is_supported:
         return None
     reader.feed(_beginning(stream, WIRE_LIMIT))

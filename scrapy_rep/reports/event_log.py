@@ -190,9 +190,9 @@ class CrawlLog(Events):
             effect,
             origin.source,
             status,
-            _optional(url),
+            url and _text(url),
             [_text(each) for each in origin.redirects[:20]],
-            _optional(failure),
+            failure and _text(failure),
             digest,
             at=self._at(),
             origin=origin.key,
@@ -247,11 +247,8 @@ def _decided(verdict: Verdict | str, broken: Verdict | None) -> tuple[Any, ...]:
         if rule is None:
             detail = detail or (records.ALLOWED_ANYWAY if broken.allowed else str(broken))
     allow, pattern, line = rule or (None, None, None)
-    return verdict, allowed, _optional(agent), allow, _optional(pattern), line, _optional(detail)
-
-
-def _optional(text: str | None) -> str | None:
-    return None if text is None else _text(text)
+    agent, pattern, detail = (each and _text(each) for each in (agent, pattern, detail))
+    return verdict, allowed, agent, allow, pattern, line, detail
 
 
 def _text(text: str) -> str:
@@ -271,9 +268,6 @@ def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
             yield name, "" if value is True else text
 
 
-# The report
-
-
 class CrawlReport(CrawlLog):
     """The event log of a crawl, from which its report is made. Raises as :func:`paths_of` does."""
 
@@ -281,8 +275,7 @@ class CrawlReport(CrawlLog):
         self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
     ) -> None:
         assert crawler.stats is not None
-        self._crawler, self._stats = crawler, crawler.stats
-        self._archive = archive
+        self._crawler, self._stats, self._archive = crawler, crawler.stats, archive
         now = clock.time()
         run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)

@@ -67,7 +67,6 @@ def survey_page(survey: Survey) -> str:
 
 
 def _survey_title(survey: Survey) -> str:
-    """Return what was counted: its source, and the date of the files."""
     sources, others = survey.sources[:5], len(survey.sources[5:])
     more = [count(others, "other")] if others else []
     dates = [period(survey.first_date, survey.last_date)] if survey.first_date else []
@@ -77,9 +76,6 @@ def _survey_title(survey: Survey) -> str:
 def survey_summary(survey: Survey) -> str:
     """Return a survey for a terminal, as ``templates/summary.html`` describes the form."""
     return render_text("survey_summary.html", title=_survey_title(survey), survey=survey)
-
-
-# Templates
 
 
 def render(template: str, **values: Any) -> str:
@@ -148,9 +144,6 @@ def source(text: str) -> Markup:
     """Return the source expression of a style or script, for a Content-Security-Policy."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Markup(f"'sha256-{digest}'")
-
-
-# Numbers, times and lengths of time, as a reader sees them
 
 
 def percent(part: float, whole: float) -> str:
