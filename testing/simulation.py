@@ -50,8 +50,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.settings import Settings
 from twisted.python.failure import Failure
 
-from scrapy_rep import Addon, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.policies.gate import Place
+from scrapy_rep import Addon, Reason, RobotsTxt, RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.counters import left_over
 from testing.faults import ErrorFault
@@ -407,10 +406,11 @@ class Network:
             if (request := queue.peek()) is None:
                 continue
             judge = partial(policies.verdict, url=request.url, tokens=policies.tokens(request))
-            gate, delay = partial(policies.gate, queue.address), queue.host.delay
-            places = gate(delay).place, gate(delay, judge).place
-            if places not in ((Place.READY, Place.DROPS), (places[0], places[0])):
-                self.problems.append(f"{request.url} has {places[1]}, but its queue {places[0]}")
+            of_queue = policies.gate(queue.address, queue.host.delay).place
+            place, *_, verdict = policies.gate(queue.address, queue.host.delay, judge)
+            is_disallowed = verdict is not None and verdict.reason is Reason.RULES
+            if place is not of_queue and not is_disallowed:
+                self.problems.append(f"{request.url} has {place}, but its queue {of_queue}")
 
     @staticmethod
     def _changes(site: Site) -> bool:

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Addon, RobotsTxtMiddleware
 from scrapy_rep.commands import session as session_module
@@ -177,7 +178,7 @@ class Closing:
 
     def process_request(self, request: Any) -> None:
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        call_later(0.1, middleware.policies.close)
+        call_later(0.1, deferred_from_coro, middleware.crawl.close())
 
 
 async def test_without_the_middleware_it_says_so(cli: Cli) -> None:
