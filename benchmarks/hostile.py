@@ -21,7 +21,7 @@ from protego import Protego
 
 from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.agents import product_tokens
-from scrapy_rep.protocol.records import Pacing
+from scrapy_rep.protocol.pacing import Pacing
 from testing import harness
 from testing.harness import Duration, Options, Parameter, Result
 from testing.hostile import ATTACKS, HEADERS, HOSTILE, LIMIT, RECORDS

@@ -26,8 +26,8 @@ from .protocol.access import (
     Unreachable,
     retry_interval,
 )
+from .protocol.pacing import Pacing
 from .protocol.paths import ROBOTS_TXT, host_of, path_of, verdict_as_sent
-from .protocol.records import Pacing
 from .protocol.robotstxt import RobotsTxt
 from .protocol.tdmrep import TdmRep
 from .protocol.verdict import Reason, TextEnum, Verdict

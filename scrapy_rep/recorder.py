@@ -21,7 +21,7 @@ from .origin import Origin, Restored
 from .outcome_log import log_outcome
 from .protocol.access import FetchResult
 from .protocol.paths import origin_of
-from .protocol.records import Pacing, describe
+from .protocol.pacing import Pacing, describe
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 

@@ -19,9 +19,9 @@ from msgspec import Struct
 from ..fetch.fetcher import access_policy
 from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import Answer, CopyInfo, NotModified, event_of
+from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
-from ..protocol.records import describe
 from ..protocol.verdict import Reason, Verdict
 from ..reports.records import moment
 from ..settings import turns_obeying_off

@@ -12,10 +12,11 @@ from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
 from ..protocol.matcher import matching
+from ..protocol.pacing import describe
 from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
-from ..protocol.records import USAGE, describe
+from ..protocol.records import USAGE
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused, use_of
 from ..protocol.verdict import NO_MATCH, Reason, Verdict

@@ -14,7 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..origin import Action, Origin, UnreachablePolicy
-from ..protocol.records import Pacing
+from ..protocol.pacing import Pacing
 from ..protocol.verdict import Reason, TextEnum, Verdict
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from scrapy.http import Response
 from ..clock import Clock
 from ..origin import Action, Origin, State, UnreachablePolicy
 from ..protocol.agents import parse_user_agent
+from ..protocol.pacing import Pacing
 from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
-from ..protocol.records import Pacing
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict

@@ -12,21 +12,16 @@ To support one more record, add a row to `RECORD_TYPES`. If it is for a group, a
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import isfinite
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, matching
 from .parser import GROUP_FIELDS, PREFIXES, RULE_FIELDS, TYPOS, USER_AGENT, records_of_groups
 from .paths import path_of, pattern_of, resolve
 from .usage import PathPreferences, PathSignals, parse_signal_rule, parse_usage_rule
-
-if TYPE_CHECKING:
-    from .robotstxt import RobotsTxt
 
 Value = TypeVar("Value")
 Combined = TypeVar("Combined", covariant=True)
@@ -38,8 +33,8 @@ MAX_CLEAN_PARAM_NAMES = 10_000
 
 _SECONDS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
 """The seconds in each unit of a Request-rate."""
-_DAY = 86_400
-_MINUTES = 24 * 60
+MINUTES = 24 * 60
+"""The minutes of a day."""
 
 _SPACES = re.compile(rb"[ \t\v\f]+")
 
@@ -79,7 +74,7 @@ class VisitTime(NamedTuple):
         """Return the first minute and the end. Two pairs if the window wraps around midnight."""
         if self.start < self.end:
             return [(self.start, self.end)]
-        return [(0, self.end), (self.start, _MINUTES)]
+        return [(0, self.end), (self.start, MINUTES)]
 
     def __str__(self) -> str:
         (first, second), (third, fourth) = divmod(self.start, 60), divmod(self.end, 60)
@@ -290,47 +285,6 @@ class Records:
         return unique([url for url in found if url is not None])
 
 
-class Pacing(NamedTuple):
-    """The pace of one group. Times are in seconds since 1970, times of day in UTC.
-
-    If a group has both a delay and a rate, the slower of the two applies.
-    """
-
-    delay: float = 0
-    """The seconds between two requests, unless a rate states more."""
-    changes: tuple[int, ...] = ()
-    """The minutes of the day at which another rate begins to apply. The first is 0."""
-    seconds: tuple[float, ...] = ()
-    """For each of these minutes, the seconds between two requests by the slowest rate."""
-    hours: VisitTime | None = None
-    """The Visit-time."""
-
-    @classmethod
-    def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
-        """Return the pace for the crawler with these product tokens, or None if none is stated."""
-        changes, seconds = _of_the_day(robots.request_rates(agents))
-        pacing = cls(robots.crawl_delay(agents) or 0, changes, seconds, robots.visit_time(agents))
-        return pacing if any(pacing) else None
-
-    def seconds_between(self, now: float) -> float:
-        """Return the seconds between two requests at a time."""
-        if not self.changes:
-            return self.delay
-        return max(self.delay, self.seconds[bisect_right(self.changes, now % _DAY / 60) - 1])
-
-    def seconds_until_visit_time(self, now: float) -> float:
-        """Return the seconds until the Visit-time begins. 0 within it, and without one."""
-        if self.hours is None or self.hours.contains(now % _DAY / 60):
-            return 0
-        return (self.hours.start * 60 - now) % _DAY
-
-
-def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
-    """Return the pace for the crawler with these product tokens as text, or "" without one."""
-    rates = robots.request_rates(agents)
-    return pace_text(robots.crawl_delay(agents), rates, robots.visit_time(agents))
-
-
 def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTime | None) -> str:
     """Return a pace as text, with at most `MAX_NAMED_RATES` rates."""
     parts = []
@@ -342,23 +296,6 @@ def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTim
     if hours:
         parts.append(f"Visit-time: {hours}")
     return ", ".join(parts)
-
-
-def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return the minutes at which the slowest rate changes, and the seconds between requests then.
-
-    The day is computed in advance: a file may have a rate for each pair of minutes, and a crawl
-    needs the slowest before every request.
-    """
-    slowest: dict[tuple[int, int], float] = {}
-    for rate in rates:
-        for span in rate.window.spans() if rate.window else [(0, _MINUTES)]:
-            slowest[span] = max(slowest.get(span, 0), rate.seconds / rate.requests)
-    day: list[float] = [0] * _MINUTES if slowest else []
-    for (start, end), seconds in sorted(slowest.items(), key=itemgetter(1)):
-        day[start:end] = [seconds] * (end - start)
-    changes = [minute for minute, now in enumerate(day) if not minute or now != day[minute - 1]]
-    return tuple(changes), tuple(day[minute] for minute in changes)
 
 
 class ParameterCleaner:

@@ -35,9 +35,9 @@ from ..origin import Origin, Restored, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens, text_of
+from ..protocol.pacing import describe
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
-from ..protocol.records import describe
 from ..protocol.verdict import Verdict
 from ..recorder import Events
 from ..settings import (

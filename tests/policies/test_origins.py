@@ -13,7 +13,7 @@ from scrapy_rep.policies import origins
 from scrapy_rep.policies.origins import OriginTable, pack, unpack
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import CopyInfo, FetchResult, NotModified, Rules, Unavailable
-from scrapy_rep.protocol.records import Pacing
+from scrapy_rep.protocol.pacing import Pacing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.tdmrep import TdmRep
 from testing.generated import questions

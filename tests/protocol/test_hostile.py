@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from scrapy_rep.protocol.agents import product_tokens
-from scrapy_rep.protocol.records import Pacing
+from scrapy_rep.protocol.pacing import Pacing
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
 from testing.hostile import ALL, ATTACKS, HEADERS, HOSTILE, LIMIT, LONG_URL, RECORDS

@@ -8,17 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.protocol.pacing import Pacing, describe
 from scrapy_rep.protocol.parser import TYPOS, field_of
 from scrapy_rep.protocol.records import MAX_CLEAN_PARAM_NAMES as MAX_NAMES
-from scrapy_rep.protocol.records import (
-    RECORD_TYPES,
-    CleanParam,
-    Pacing,
-    Records,
-    RequestRate,
-    VisitTime,
-    describe,
-)
+from scrapy_rep.protocol.records import RECORD_TYPES, CleanParam, Records, RequestRate, VisitTime
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 
 APART = b"""
