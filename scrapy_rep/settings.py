@@ -26,7 +26,7 @@ from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
 from .protocol.paths import origin_of
-from .stores.registry import find_form, store_forms, without_password
+from .stores.urls import find_form, store_forms, without_password
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -21,8 +21,9 @@ from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
 from ..stores.base import StoreError
-from ..stores.registry import open_for_tool, without_password
+from ..stores.registry import open_for_tool
 from ..stores.threaded import ThreadedStore
+from ..stores.urls import without_password
 from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, needing, reading
 from .policy import Access, Policy
 

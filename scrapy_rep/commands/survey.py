@@ -27,7 +27,7 @@ import click
 from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
-from ..stores.registry import find_form, without_password
+from ..stores.urls import find_form, without_password
 from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, start_session, target_of, urls_from, using_store

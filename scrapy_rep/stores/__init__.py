@@ -1,6 +1,6 @@
 """Stores keep what is known of origins after a crawl ends, and share it between crawlers.
 
-The names here are for a store of your own. :mod:`.registry` has the values of REP_STORE.
+The names here are for a store of your own. :mod:`.registry` opens those of REP_STORE.
 """
 
 from __future__ import annotations

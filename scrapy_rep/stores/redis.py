@@ -45,8 +45,8 @@ from redis.retry import Retry
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import OCTETS_LIMIT, VERSION, Entry, encode
-from .registry import HIDDEN, without_password
 from .threaded import ThreadedStore, decoded
+from .urls import HIDDEN, without_password
 
 PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
 

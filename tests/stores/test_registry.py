@@ -13,14 +13,9 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import StoreError
 from scrapy_rep.stores.fallback import FallbackStore
-from scrapy_rep.stores.registry import (
-    STORE_FORMS,
-    find_form,
-    open_store,
-    store_forms,
-    without_password,
-)
+from scrapy_rep.stores.registry import open_store
 from scrapy_rep.stores.sqlite import MemoryStore
+from scrapy_rep.stores.urls import STORE_FORMS, find_form, store_forms, without_password
 
 SQLITE, REDIS, MEMORY, PATH = STORE_FORMS
 
