@@ -11,7 +11,7 @@ it. So the middleware looks up the URL of each request among the links of the pa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
@@ -79,18 +79,9 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
     to the first body tag count: `rel` is a link type that is not allowed in the body (HTML §4.6.7).
     An element in a ``template`` is ignored.
     """
-    html = html[:MAX_PAGE]
-    first = _ANY_TAG.search(html)
-    if first is None:  # the usual case of what is not HTML
+    html = _searched(html[:MAX_PAGE], (rel, *names))
+    if not html:
         return
-    body = _BODY_TAG.search(html)
-    head_end = body.start() if body else len(html)
-    lower = html.lower()
-    last = lower.rfind(b"<meta", head_end)
-    start, end = first.start(), head_end if last < 0 else last + _MAX_TAG
-    if all(lower.find(name.encode(), start, end) < 0 for name in (rel, *names)):
-        return
-    html = html[:head_end] + _HEAD_END + html[head_end:end] if head_end < end else html[:end]
     # Unlike those of Selector, its elements have no class that lxml looks up in Python.
     root = create_root_node(html.decode("utf-8", "replace"), HTMLParser)
     in_head = True
@@ -111,6 +102,21 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
             if left < 0:
                 return
             yield element.tag, key, value
+
+
+def _searched(html: bytes, words: Iterable[str]) -> bytes:
+    """Return the part of a page to parse, up to its last meta element; b"" without a word there."""
+    first = _ANY_TAG.search(html)
+    if first is None:  # the usual case of what is not HTML
+        return b""
+    body = _BODY_TAG.search(html)
+    head_end = body.start() if body else len(html)
+    lower = html.lower()
+    last = lower.rfind(b"<meta", head_end)
+    start, end = first.start(), head_end if last < 0 else last + _MAX_TAG
+    if all(lower.find(word.encode(), start, end) < 0 for word in words):
+        return b""
+    return html[:head_end] + _HEAD_END + html[head_end:end] if head_end < end else html[:end]
 
 
 def roots(root: Any) -> Iterator[Any]:
