@@ -26,7 +26,7 @@ from __future__ import annotations
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
@@ -61,11 +61,9 @@ is the name of its header."""
 MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
 
-_NUMBERS = ("max-snippet", "max-video-preview")
 _PREVIEWS = ("none", "standard", "large")
 """The values of max-image-preview, the most restrictive first."""
 _UNAVAILABLE_AFTER = "unavailable_after"
-_OTHERS = ("none", "all", "index", "follow", "max-image-preview", _UNAVAILABLE_AFTER)
 
 # agent = token ["/" version] ":"
 # A name or the end of the part follows. So "foo: 5" and the time of a date have no agent.
@@ -186,10 +184,36 @@ class PageDirectives:
 NO_DIRECTIVES = PageDirectives()
 """The directives of a page that states nothing."""
 
+
+class _Argument(NamedTuple):
+    """How the argument of a rule is read."""
+
+    parse: Callable[[str], Any]
+    """Returns the value; None if it is unreadable."""
+    order: Callable[[Any], Any]
+    """The key by which values are compared. The most restrictive one is the smallest."""
+
+
+def _preview(text: str) -> str | None:
+    return text.lower() if text.lower() in _PREVIEWS else None
+
+
+_NUMBER_ARGUMENT = _Argument(
+    lambda text: int(text) if _NUMBER.fullmatch(text) else None,
+    lambda number: (number < 0, number),  # -1: no limit
+)
+_ARGUMENTS = {
+    "max-snippet": _NUMBER_ARGUMENT,
+    "max-video-preview": _NUMBER_ARGUMENT,
+    "max-image-preview": _Argument(_preview, _PREVIEWS.index),
+    _UNAVAILABLE_AFTER: _Argument(parse_date, datetime.timestamp),
+}
+
 # Each flag is the rule of the same name. ``expired`` is not a rule: it follows from a date.
 _FLAGS = {field.name for field in fields(PageDirectives) if field.type == "bool"} - {"expired"}
+_FLAGS_OF = {**{flag: (flag,) for flag in _FLAGS}, "none": ("noindex", "nofollow")}
 
-_RULE_NAMES = frozenset([*_FLAGS, *_NUMBERS, *_OTHERS])
+_RULE_NAMES = frozenset([*_FLAGS_OF, *_ARGUMENTS, "all", "index", "follow"])
 """The names of rules. None of them is read as an agent."""
 
 
@@ -201,36 +225,41 @@ def stated_in(
     ``tokens`` are the crawler's product tokens in lower case. ``tdm`` is the rule of the TDM file
     for the page, if there is one.
     """
-    headers: list[tuple[str, str]] = []
-    if not _HEADERS.isdisjoint(response.headers):
-        headers = [(name, line) for name in HEADERS for line in header_lines(response, name)]
-    for place, line in headers:
-        if place == _LINK:
-            for target in _licenses(line):
-                yield Statement(LICENSE, target, place)
-        elif place in _TDM:
-            yield from _of_tdm(place, place, line)
-        else:
-            rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
-            for agent, rule, argument in rules:
-                agent = WILDCARD_AGENT if agent == _ROBOTS else agent
-                if agent == WILDCARD_AGENT or agent in tokens:
-                    yield Statement(rule, argument, place, agent)
+    agents = (WILDCARD_AGENT, *tokens)
+    for place in () if _HEADERS.isdisjoint(response.headers) else HEADERS:
+        for line in header_lines(response, place):
+            yield from (each for each in _in_header(place, line) if each.agent in agents)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    for tag, name, value in elements(body, (*META_NAMES, *tokens), LICENSE):
-        if tag == "link":
-            if target := value.strip():
-                yield Statement(LICENSE, target, META)
-        elif name in _TDM:
-            yield from _of_tdm(name, META, value)
-        else:
-            agent = WILDCARD_AGENT if name == _ROBOTS else name
-            for _, rule, argument in _rules(value, scoped=False):
-                yield Statement(rule, argument, META, agent)
+    for element in elements(body, (*META_NAMES, *tokens), LICENSE):
+        yield from _in_page(*element)
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         if tdm.policy is not None:
             yield Statement(_TDM_POLICY, tdm.policy, TDM_PLACE)
+
+
+def _in_header(place: str, line: str) -> Iterator[Statement]:
+    if place == _LINK:
+        for target in _licenses(line):
+            yield Statement(LICENSE, target, place)
+    elif place in _TDM:
+        yield from _of_tdm(place, place, line)
+    else:
+        rules = _robots_tag_rules(line) if place == _ROBOTS_TAG else _rules(line, scoped=True)
+        for agent, rule, argument in rules:
+            yield Statement(rule, argument, place, WILDCARD_AGENT if agent == _ROBOTS else agent)
+
+
+def _in_page(tag: str, name: str, value: str) -> Iterator[Statement]:
+    if tag == "link":
+        if target := value.strip():
+            yield Statement(LICENSE, target, META)
+    elif name in _TDM:
+        yield from _of_tdm(name, META, value)
+    else:
+        agent = WILDCARD_AGENT if name == _ROBOTS else name
+        for _, rule, argument in _rules(value, scoped=False):
+            yield Statement(rule, argument, META, agent)
 
 
 def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
@@ -261,23 +290,17 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
     licenses: dict[str, None] = {}
     tdm: dict[str, dict[str, list[str]]] = {}
     for rule, argument, place, _ in stated:
-        field = rule.replace("-", "_")
-        if rule in _FLAGS:
-            found[rule] = True
-        elif rule == "none":
-            found["noindex"] = found["nofollow"] = True
-        elif rule in _NUMBERS and _NUMBER.fullmatch(argument):
-            numbers = (found.get(field, -1), int(argument))
-            found[field] = min(numbers, key=lambda number: (number < 0, number))  # -1: no limit
-        elif rule == "max-image-preview" and argument.lower() in _PREVIEWS:
-            previews = (found.get(field, _PREVIEWS[-1]), argument.lower())
-            found[field] = min(previews, key=_PREVIEWS.index)
-        elif rule == _UNAVAILABLE_AFTER and (moment := parse_date(argument)) is not None:
-            found[rule] = min(moment, found.get(rule, moment))
-        elif rule == LICENSE:
+        if rule == LICENSE:
             licenses[argument] = None
         elif rule in _TDM:
             tdm.setdefault(rule, {}).setdefault(place, []).append(argument)
+        elif rule in _ARGUMENTS:
+            parse, order = _ARGUMENTS[rule]
+            if (value := parse(argument)) is not None:
+                field = rule.replace("-", "_")
+                found[field] = min(value, found.get(field, value), key=order)
+        else:
+            found.update(dict.fromkeys(_FLAGS_OF.get(rule, ()), True))
     if found.get("max_snippet") == 0:
         found["nosnippet"] = True
     resolved = (resolve(reference, url) for reference in islice(licenses, MAX_LICENSES))
