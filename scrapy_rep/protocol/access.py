@@ -132,10 +132,14 @@ def access_result(
         return AccessResult.REDIRECT
     if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
         return AccessResult.SUCCESSFUL
+    if 400 <= status <= 499:
+        return _client_error(status, policy, challenge=challenge)
     if 500 <= status <= 599 and policy.server_errors_are_unavailable:
         return AccessResult.UNAVAILABLE
-    if not 400 <= status <= 499:
-        return AccessResult.UNREACHABLE
+    return AccessResult.UNREACHABLE
+
+
+def _client_error(status: int, policy: AccessPolicy, *, challenge: bool) -> AccessResult:
     if status in policy.disallow_statuses:
         return AccessResult.DISALLOWED
     if status in UNREACHABLE_STATUSES:
