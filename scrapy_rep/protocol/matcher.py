@@ -205,22 +205,27 @@ class PatternIndex:
             number = self._shorter[number]
         if self._exact and self._exact.get(path, best) < best:
             best = self._exact[path]
-        by_key = self._by_key
-        if by_key:
-            if steps is not None or self._is_counted or len(path) >= _MAX_UNCOUNTED_LENGTH:
+        if self._by_key:
+            if steps is None and not self._is_counted and len(path) < _MAX_UNCOUNTED_LENGTH:
+                best = self._first_uncounted(path, best)
+            else:
                 steps = steps or Steps.of(path)
                 best = self._first_of(self._keys_in(path), path, best, steps)
-            else:
-                for key in by_key:
-                    if key in path:
-                        for number in by_key[key]:
-                            if number >= best:
-                                break
-                            if matches(self._patterns[number], path):
-                                best = number
-                                break
         if self._encoded is not None and paths.has_reserved_query(path):
             return min(best, self._encoded.first(paths.encode_query(path), steps or Steps.of(path)))
+        return best
+
+    def _first_uncounted(self, path: str, best: int) -> int:
+        """Return the first of the patterns with wildcards, or `best`."""
+        by_key = self._by_key
+        for key in by_key:
+            if key in path:
+                for number in by_key[key]:
+                    if number >= best:
+                        break
+                    if matches(self._patterns[number], path):
+                        best = number
+                        break
         return best
 
     def _first_of(self, keys: Iterable[str], path: str, best: int, steps: Steps) -> int:
@@ -271,21 +276,24 @@ class PatternIndex:
                 prefixes.setdefault(stem, number)
         self._is_counted = wildcards > _MAX_UNCOUNTED_PATTERNS
         self._prefixes = tuple(sorted(prefixes))
-        # For each prefix: the longest other prefix with which it begins, and the best index of all
-        # prefixes with which it begins. All of them match the paths that it matches.
-        links: list[int] = []
-        best: list[int] = []
-        for index, prefix in enumerate(self._prefixes):
-            shorter = index - 1
-            while shorter >= 0 and not prefix.startswith(self._prefixes[shorter]):
-                shorter = links[shorter]
-            number = prefixes[prefix]
-            if shorter >= 0 and best[shorter] < number:
-                number = best[shorter]
-            links.append(shorter)
-            best.append(number)
-        self._shorter = tuple(links)
-        self._best = tuple(best)
+        self._shorter, self._best = _links(self._prefixes, prefixes)
+
+
+def _links(prefixes: Sequence[str], numbers: dict[str, int]) -> tuple[tuple[int, ...], ...]:
+    """Return for each prefix the longest other one with which it begins, and its best index.
+
+    The best index is that of all prefixes with which it begins: each matches what it matches.
+    """
+    links: list[int] = []
+    best: list[int] = []
+    for index, prefix in enumerate(prefixes):
+        shorter = index - 1
+        while shorter >= 0 and not prefix.startswith(prefixes[shorter]):
+            shorter = links[shorter]
+        links.append(shorter)
+        number = numbers[prefix]
+        best.append(min(number, best[shorter]) if shorter >= 0 else number)
+    return tuple(links), tuple(best)
 
 
 def _key(stem: str, by_key: dict[str, list[int]]) -> str:
