@@ -138,10 +138,10 @@ class Source:
         file = file_of(body)
         self.mark = file[:2] if file[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(file)
         """The byte order mark, whole or partial."""
-        octets = decoded(body)
-        self.pieces = _LINE_END.split(octets)
+        text = decoded(body)
+        self.pieces = _LINE_END.split(text)
         """Each line in UTF-8, with its indentation, and its end, in turn."""
-        self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + octets == body
+        self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + text == body
         """Whether the file is within the size limit, and neither in UTF-16 nor in a page."""
 
     @property
@@ -174,8 +174,8 @@ class Source:
 
         replacement = None
         if correction is not None and self.is_correctable:
-            first, last, octets = correction
-            replacement = Correction(column(first), column(last), _characters(octets))
+            first, last, added = correction
+            replacement = Correction(column(first), column(last), _characters(added))
         start, end = span or (0, len(content))
         place = column(start), column(max(start, end)), replacement is not None and is_safe
         return Finding(line, code.severity, message, advice, code, *place, replacement)
@@ -185,8 +185,8 @@ def _about_file(code: Code, message: str, advice: str, line: int = 1) -> Finding
     return Finding(line, code.severity, message, advice, code)
 
 
-def _characters(octets: bytes) -> str:
-    return octets.decode("utf-8", "surrogateescape")
+def _characters(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
 
 
 def lint(
@@ -276,11 +276,11 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
         code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
-        octets = b"".join(source.pieces)
-        if not body.startswith(octets, len(source.mark)):
+        text = b"".join(source.pieces)
+        if not body.startswith(text, len(source.mark)):
             code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
         # Without the first of two marks, the second is one, and the first line means another thing.
-        is_fixable = source.is_correctable and decoded(octets) == octets
+        is_fixable = source.is_correctable and decoded(text) == text
         finding = _about_file(code, message, "save the file as UTF-8 without a mark")
         yield finding._replace(is_fixable=is_fixable)
     for number, line in enumerate(source.written, 1):
@@ -322,6 +322,10 @@ class _Line(NamedTuple):
     colon: int
     """Where the colon is; -1 without one."""
 
+    @property
+    def is_rule(self) -> bool:
+        return self.field in RULE_FIELDS and self.value != b""
+
 
 def _read_line(source: Source, number: int, content: bytes) -> _Line | None:
     """Return a line without its comment; None if it has no field."""
@@ -344,86 +348,76 @@ def _findings_of_lines(
     started = False
     rules = 0
     for number, text in enumerate(source.text.split(b"\n")):
-        before, _, comment = text.partition(b"#")
-        content = before.strip(WHITE_SPACE)
+        content = text.partition(b"#")[0].strip(WHITE_SPACE)
         if not content:
             continue
-        if not content.isascii() and (hidden := _INVISIBLE(content)):
-            character = f"U+{ord(hidden[0].decode()):04X}"
-            message = f"an invisible character ({character}) is a part of the line"
-            code = Code.INVISIBLE_CHARACTER
-            yield source.finding(number, code, message, "remove it", hidden.span())
-            continue
+        hidden = None if content.isascii() else _INVISIBLE(content)
         line = _read_line(source, number, content)
-        if line is None:
-            near = _nearest(_text(content.split()[0]).lower())
-            message = "no colon, so the line is skipped"
-            advice = f"write '{near}:'" if near else "begin comments with '#'"
-            yield source.finding(number, Code.NO_COLON, message, advice)
+        if hidden or line is None:
+            yield _about_unread(source, number, content, hidden)
             continue
         yield from _about_field(line)
-        if line.field == parser.USER_AGENT:
-            started = True
-        elif not started and line.field in _ONLY_IN_GROUPS:
+        started = started or line.field == parser.USER_AGENT
+        if not started and line.field in _ONLY_IN_GROUPS:
             message = f"{_text(line.field)} before any user-agent line is ignored"
             yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
-        if line.field in RULE_FIELDS and line.value:
-            rules += 1
-            if rules == _MAX_RULES + 1:
-                message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
-                yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
-            if before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
-                message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
-                advice = (
-                    "remove the line, as the part of a URL behind '#' is never sent; for the "
-                    "character in a path write '%23'"
-                )
-                yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
-                continue
-        if line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
-            name = _text(second[1].lower())
-            start, end = (line.span[0] + offset for offset in second.span())
-            message = (
-                f"two records on one line: '{name}' has no effect, as it is a part of the value"
-            )
-            advice = "write each record on a line of its own"
-            yield line.finding(Code.SEVERAL_RECORDS, message, advice, (start, end))
-        elif line.field == parser.USER_AGENT:
-            yield from _about_token(line, known_crawlers)
-        else:
-            yield from _about_value(line)
+        rules += line.is_rule
+        if line.is_rule and rules == _MAX_RULES + 1:
+            message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
+            yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
+        yield from _about_value(line, text, known_crawlers)
+
+
+def _about_unread(
+    source: Source, number: int, content: bytes, hidden: re.Match[bytes] | None
+) -> Finding:
+    if hidden:
+        message = f"an invisible character (U+{ord(hidden[0].decode()):04X}) is a part of the line"
+        code = Code.INVISIBLE_CHARACTER
+        return source.finding(number, code, message, "remove it", hidden.span())
+    near = _nearest(_text(content.split()[0]).lower())
+    advice = f"write '{near}:'" if near else "begin comments with '#'"
+    return source.finding(number, Code.NO_COLON, "no colon, so the line is skipped", advice)
 
 
 def _about_field(line: _Line) -> Iterator[Finding]:
-    name, correction = line.name, None
-    span = _, end = 0, len(name)
+    name, span = line.name, (0, len(line.name))
     scheme = _FIELD_AND_SCHEME(name)
     if scheme and field_of(scheme[1]) in (b"sitemap", b"license") and line.value.startswith(b"//"):
         # "Sitemap https://example.com/": the first colon is that of the URL.
-        span = _, end = scheme.span(1)
         message = "the colon is missing, and the one in the URL is read instead"
         advice = f"write '{_text(field_of(scheme[1]))}:'"
-        added = end, end, b":"
-        finding = line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
+        added = scheme.end(1), scheme.end(1), b":"
+        finding = line.finding(
+            Code.MISSING_COLON, message, advice, scheme.span(1), correction=added
+        )
         yield finding._replace(severity=Severity.ERROR)
-        return
-    if name in (b"noindex", b"nofollow"):  # they belong in pages and headers
+    elif name in (b"noindex", b"nofollow"):  # they belong in pages and headers
         message = f"no crawler reads {quoted(name)} in a robots.txt: Google stopped in 2019"
         advice = f"send the header 'X-Robots-Tag: {_text(name)}' with the pages"
         yield line.finding(Code.OBSOLETE_FIELD, message, advice, span)
-        return
-    if line.field not in _FIELDS:
-        message = f"unknown field {quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
-        if near := _nearest(_text(name)):
-            code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
-            correction = *span, near.capitalize().encode()
-        elif line.colon >= 0:
-            code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
-        else:
-            code, advice = Code.NO_COLON, "begin comments with '#'"
-        yield line.finding(code, message, advice, span, correction=correction, is_safe=False)
-        return
-    advice = f"write '{_text(line.field)}:'"
+    elif line.field in _FIELDS:
+        yield from _about_spelling(line, span)
+    else:
+        yield _about_unknown_field(line, span)
+
+
+def _about_unknown_field(line: _Line, span: _Span) -> Finding:
+    message = f"unknown field {quoted(line.name, _MAX_FIELD_LENGTH)}, the line is skipped"
+    correction = None
+    if near := _nearest(_text(line.name)):
+        code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
+        correction = *span, near.capitalize().encode()
+    elif line.colon >= 0:
+        code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
+    else:
+        code, advice = Code.NO_COLON, "begin comments with '#'"
+    return line.finding(code, message, advice, span, correction=correction, is_safe=False)
+
+
+def _about_spelling(line: _Line, span: _Span) -> Iterator[Finding]:
+    name, (_, end) = line.name, span
+    advice, correction = f"write '{_text(line.field)}:'", None
     if line.colon < 0:
         message, added = "the colon is missing", (end, end, b":")
         yield line.finding(Code.MISSING_COLON, message, advice, span, correction=added)
@@ -443,29 +437,42 @@ def _about_field(line: _Line) -> Iterator[Finding]:
 
 
 def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
-    value, (start, end) = line.value, line.span
+    value, span = line.value, line.span
     tokens = tokens_of_line(value)
     if not value:
         yield line.finding(Code.NO_TOKEN, "no product token", "write '*' for everyone")
-        return
-    if not tokens:
+    elif not tokens:
         message = f"no crawler has the product token {quoted(value)}"
         advice = "write letters, hyphens and underscores, or '*' alone for everyone"
-        yield line.finding(Code.INVALID_TOKEN, message, advice, line.span)
+        yield line.finding(Code.INVALID_TOKEN, message, advice, span)
+    elif value[:1] == b"*":
         return
-    if value[:1] == b"*":
-        return
+    elif _text(tokens[-1]).startswith(POLICY_PREFIX) and _text(tokens[-1]) not in POLICY_TOKENS:
+        message = f"no use has the policy token {quoted(tokens[-1])}"
+        advice = f"write {' or '.join(map(repr, POLICY_TOKENS))}"
+        yield line.finding(Code.UNKNOWN_POLICY_TOKEN, message, advice, span)
+    elif tokens[0] != value.lower() or not _IDENTIFIER(tokens[0]):
+        yield _about_cut_token(line, tokens)
+    elif tokens[0] in (b"all", b"any", b"anyone", b"everybody", b"everyone"):
+        message = f"this group is for a crawler with the name {quoted(value)}"
+        yield line.finding(Code.TOKEN_FOR_EVERYONE, message, "write '*' for all crawlers", span)
+    elif near := crawlers.nearest(_text(tokens[0])):
+        message = f"no known crawler has the product token {quoted(value)}"
+        advice = f"write '{near}' if you mean that crawler"
+        yield line.finding(Code.SIMILAR_TOKEN, message, advice, span)
+
+
+def _about_cut_token(line: _Line, tokens: list[bytes]) -> Finding:
+    """Return the finding about a value that holds more than the token that crawlers compare."""
+    value, (start, end) = line.value, line.span
     first, token = tokens[0], tokens[-1]
-    correction, is_safe = None, True
+    code, correction, is_safe = Code.TOKEN_CUT, None, True
     advice = "write letters, hyphens and underscores only"
     message = f"of {quoted(value)} most crawlers compare {quoted(first)} alone"
     if not _IDENTIFIER(first):
         message = f"most crawlers find no product token in {quoted(value)}"
     sent = _product_of(value)
-    if _text(token).startswith(POLICY_PREFIX) and _text(token) not in POLICY_TOKENS:
-        code, advice = Code.UNKNOWN_POLICY_TOKEN, f"write {' or '.join(map(repr, POLICY_TOKENS))}"
-        message = f"no use has the policy token {quoted(token)}"
-    elif _SEVERAL_TOKENS(value):
+    if _SEVERAL_TOKENS(value):
         code, advice = Code.SEVERAL_VALUES, "write a user-agent line for each of them"
     elif sent and sent.lower() not in tokens:
         code, is_safe, correction = Code.HEADER_AS_TOKEN, False, (start, end, sent)
@@ -473,17 +480,7 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
     elif token != b"mozilla" and _IDENTIFIER(token) and value[len(token) :].startswith(b"/"):
         code, correction = Code.TOKEN_WITH_VERSION, (start + len(token), end, b"")
         advice = f"write {quoted(value[: len(token)])}"
-    elif first != value.lower() or not _IDENTIFIER(first):
-        code = Code.TOKEN_CUT
-    elif first in (b"all", b"any", b"anyone", b"everybody", b"everyone"):
-        code, advice = Code.TOKEN_FOR_EVERYONE, "write '*' for all crawlers"
-        message = f"this group is for a crawler with the name {quoted(value)}"
-    elif near := crawlers.nearest(_text(first)):
-        code, advice = Code.SIMILAR_TOKEN, f"write '{near}' if you mean that crawler"
-        message = f"no known crawler has the product token {quoted(value)}"
-    else:
-        return
-    yield line.finding(code, message, advice, line.span, correction=correction, is_safe=is_safe)
+    return line.finding(code, message, advice, line.span, correction=correction, is_safe=is_safe)
 
 
 def _product_of(value: bytes) -> bytes | None:
@@ -541,16 +538,32 @@ def _shorter(token: str) -> Iterator[str]:
         yield from (token[:at] + token[at + 1 :] for at in range(len(token)))
 
 
-def _about_value(line: _Line) -> Iterator[Finding]:
-    is_rule = line.field in RULE_FIELDS
-    if is_rule and line.value and line.value[0] not in b"/*":
+def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Finding]:
+    """Yield the first mistake in a value. `text` is the line with its comment."""
+    before, _, comment = text.partition(b"#")
+    if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
+        message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
+        advice = (
+            "remove the line, as the part of a URL behind '#' is never sent; for the character in "
+            "a path write '%23'"
+        )
+        yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
+    elif line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
+        name = _text(second[1].lower())
+        message = f"two records on one line: '{name}' has no effect, as it is a part of the value"
+        start, end = (line.span[0] + offset for offset in second.span())
+        advice = "write each record on a line of its own"
+        yield line.finding(Code.SEVERAL_RECORDS, message, advice, (start, end))
+    elif line.field == parser.USER_AGENT:
+        yield from _about_token(line, crawlers)
+    elif line.is_rule and line.value[0] not in b"/*":
         yield _about_unmatchable(line, _text(line.value))
-        return
-    for check in CHECKS.get(line.field, ()) if line.value or not is_rule else ():
-        if check.is_mistake(line.value):
-            message = check.message.format(value=quoted(line.value))
-            yield line.finding(check.code, message, check.advice, line.span)
-            break
+    elif line.value or line.field not in RULE_FIELDS:
+        for check in CHECKS.get(line.field, ()):
+            if check.is_mistake(line.value):
+                message = check.message.format(value=quoted(line.value))
+                yield line.finding(check.code, message, check.advice, line.span)
+                break
 
 
 def _about_unmatchable(line: _Line, value: str) -> Finding:
@@ -598,8 +611,8 @@ def _path_of_url(pattern: str) -> str | None:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-def _text(octets: bytes) -> str:
-    return octets.decode("utf-8", "replace")
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")
 
 
 # Values
