@@ -30,10 +30,10 @@ from .parser import GroupText, RawRule
 from .verdict import Reason, Rule, Verdict
 
 STEPS = 150_000
-STEPS_PER_OCTET = 16
+STEPS_PER_BYTE = 16
 """The steps for one path, and the further steps for each of its bytes. No URL of the 2,108 real
 files in the corpus needs a hundredth of them."""
-MAX_COUNTED_OCTETS = 16_384
+MAX_COUNTED_BYTES = 16_384
 """The bytes of a path that add steps. Further bytes add none, so the time is bounded (ours)."""
 
 # The numbers below affect speed only. benchmarks/parsers.py and benchmarks/hostile.py measure it.
@@ -91,7 +91,7 @@ class Steps:
     @classmethod
     def of(cls, path: str) -> Steps:
         """Return the steps for comparing a path."""
-        return cls(STEPS + STEPS_PER_OCTET * min(len(path), MAX_COUNTED_OCTETS))
+        return cls(STEPS + STEPS_PER_BYTE * min(len(path), MAX_COUNTED_BYTES))
 
 
 def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:

@@ -233,8 +233,8 @@ def list_records(
 @lru_cache(maxsize=256)
 def _agent_of_line(value: bytes) -> str | None:
     """Return the longest token of a user-agent line that a crawler can have."""
-    for octets in reversed(tokens_of_line(value)):
-        token = octets.decode("ascii")
+    for name in reversed(tokens_of_line(value)):
+        token = name.decode("ascii")
         if token == WILDCARD_AGENT or product_tokens(token) == (token,):
             return token
     return None
@@ -251,17 +251,17 @@ def _agent_of_line(value: bytes) -> str | None:
 # Google's parser accepts a missing colon if the line is exactly two words. A prefix of two words
 # ("user agent") needs its colon.
 #
-#   two-words = word-prefix *OCTET 1*WS        if then follows   1*OCTET *WS ( LF / "#" / end )
-#   OCTET     = any byte but WS, LF, "#" and ":"
+#   two-words = word-prefix *BYTE 1*WS        if then follows   1*BYTE *WS ( LF / "#" / end )
+#   BYTE      = any byte but WS, LF, "#" and ":"
 #   WS        = SP / HTAB / VT / FF
 _STRICT_NAME = rb"%(names)b %(WS)b* :"
 _LENIENT_NAME = rb"""
     %(names)b [^:\n\#]* :
-  | %(words)b %(OCTET)b* %(WS)b+ (?= %(OCTET)b+ %(WS)b* (?: [\n\#] | \Z ) )
+  | %(words)b %(BYTE)b* %(WS)b+ (?= %(BYTE)b+ %(WS)b* (?: [\n\#] | \Z ) )
 """
 # The lookahead at the first letter skips most other lines.
 _LINE = rb"\n (?= [%%(letters)b] ) (?i: %b ) %%(WS)b* %%(value)b"
-# value = *OCTET, of which the first are those that stand for themselves in every URL
+# value = *BYTE, of which the first are those that stand for themselves in every URL
 _VALUE = rb"( ( [A-Za-z0-9\-._~!&()+,/:;=@]* ) [^\n\#]* )"
 
 
@@ -272,7 +272,7 @@ def _line(fields: Sequence[bytes], value: bytes, *, strict: bool) -> re.Pattern[
         b"names": _any_of(names),
         b"words": _any_of(name for name in names if b" " not in name),
         b"value": value,
-        b"OCTET": rb"[^\x20\t\v\f\n\#:]",
+        b"BYTE": rb"[^\x20\t\v\f\n\#:]",
         b"WS": rb"[\x20\t\v\f]",
     }
     return re.compile(_LINE % (_STRICT_NAME if strict else _LENIENT_NAME) % parts, re.VERBOSE)

@@ -96,8 +96,8 @@ def path_of(url: str) -> str:
     if not path.startswith("/"):
         path = "/" + path
     # A lone surrogate is not a character, but it is also compared.
-    octets = path.encode("utf-8", "surrogatepass").decode("latin-1")
-    return _decode(octets).translate(_STEP_2).translate(_STEP_3)
+    text = path.encode("utf-8", "surrogatepass").decode("latin-1")
+    return _decode(text).translate(_STEP_2).translate(_STEP_3)
 
 
 def _split_authority(url: str) -> tuple[str, str]:
@@ -288,13 +288,13 @@ def _decode(text: str) -> str:
 
 
 _STEP_1 = {
-    f"%{first}{second}": chr(octet) if chr(octet) in _UNRESERVED else f"%{octet:02X}"
-    for octet in range(256)
-    for first in {f"{octet:02X}"[0], f"{octet:02x}"[0]}
-    for second in {f"{octet:02X}"[1], f"{octet:02x}"[1]}
+    f"%{first}{second}": chr(byte) if chr(byte) in _UNRESERVED else f"%{byte:02X}"
+    for byte in range(256)
+    for first in {f"{byte:02X}"[0], f"{byte:02x}"[0]}
+    for second in {f"{byte:02X}"[1], f"{byte:02x}"[1]}
 }
 _KEPT = _UNRESERVED + _RESERVED + "%*$"
-_STEP_2 = {octet: f"%{octet:02X}" for octet in range(256) if chr(octet) not in _KEPT}
+_STEP_2 = {byte: f"%{byte:02X}" for byte in range(256) if chr(byte) not in _KEPT}
 _STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
 
 

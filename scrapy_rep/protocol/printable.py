@@ -44,9 +44,9 @@ def printable(text: str, length: int = LENGTH) -> str:
     return "".join(pieces)
 
 
-def quoted(octets: bytes, length: int = LENGTH) -> str:
+def quoted(value: bytes, length: int = LENGTH) -> str:
     """Return bytes of a file in quotation marks, cut and escaped."""
-    return f"'{printable(octets.decode('utf-8', 'replace'), length)}'"
+    return f"'{printable(value.decode('utf-8', 'replace'), length)}'"
 
 
 def without_credentials(text: str) -> str:

@@ -30,7 +30,7 @@ _RESERVATIONS = {0: False, 1: True, "0": False, "1": True}
 """The values of ``tdm-reservation``. "Other values are considered protocol errors"."""
 
 # Printable characters that UTF-8 can encode. RFC 9110 §4.1 recommends support for URIs of at least
-# 8000 octets.
+# 8000 bytes.
 _POLICY = re.compile("[^\x00-\x20\x7f-\x9f\ud800-\udfff]{1,8000}")
 
 

@@ -79,7 +79,7 @@ HEAD_LIMIT = 1 << 16
 shorter, with each character escaped."""
 
 CONTENT_LIMIT = HEAD_LIMIT + 1 + BODY_LIMIT
-OCTETS_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
+ENTRY_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
 """The most bytes of an entry. Deflate adds at most 1 byte in 4,000, a header and a trailer."""
 
 LATEST = 253_402_300_800.0
@@ -183,19 +183,19 @@ def encode(entry: Entry) -> bytes:
     return VERSION + deflate.compress(content) + deflate.flush()
 
 
-def decode(octets: bytes) -> Entry:
+def decode(data: bytes) -> Entry:
     """Return the entry that these bytes represent.
 
     Raises ValueError for bytes that :func:`encode` of this version does not produce. Memory use is
     limited to a few times the size of the largest entry, for any bytes.
     """
-    if len(octets) > OCTETS_LIMIT:
-        raise ValueError(f"not an entry: {len(octets)} bytes")
-    if octets[:1] != VERSION:
-        raise ValueError(f"an entry of version {octets[:1]!r}")
+    if len(data) > ENTRY_LIMIT:
+        raise ValueError(f"not an entry: {len(data)} bytes")
+    if data[:1] != VERSION:
+        raise ValueError(f"an entry of version {data[:1]!r}")
     inflate = zlib.decompressobj(zdict=DICTIONARY)
     try:
-        content = inflate.decompress(octets[1:], CONTENT_LIMIT + 1)
+        content = inflate.decompress(data[1:], CONTENT_LIMIT + 1)
     except zlib.error as error:
         raise ValueError(f"not an entry: {error}") from None
     if not inflate.eof or inflate.unused_data:
@@ -236,9 +236,9 @@ def from_line(line: bytes) -> tuple[str, Entry]:
     return key, _entry_of(record.get("entry"), body)
 
 
-def _parsed(octets: bytes, encoding: str) -> Any:
+def _parsed(data: bytes, encoding: str) -> Any:
     try:
-        return json.loads(octets.decode(encoding))
+        return json.loads(data.decode(encoding))
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
 

@@ -44,7 +44,7 @@ from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
-from .entry import OCTETS_LIMIT, VERSION, Entry, encode
+from .entry import ENTRY_LIMIT, VERSION, Entry, encode
 from .threaded import ThreadedStore, decoded
 from .urls import HIDDEN, without_password
 
@@ -65,7 +65,7 @@ SOCKET_TIMEOUT = 5.0
 
 PAGE_SIZE = 100  # keys that are read at once when all entries are read
 
-VALUE_LIMIT = OCTETS_LIMIT + 16
+VALUE_LIMIT = ENTRY_LIMIT + 16
 """The most bytes of a value: a fence of 15 digits, a space and an entry."""
 
 _CLIENT_ERRORS = (redis.RedisError, RedisClusterException, OSError)
@@ -130,7 +130,7 @@ class RedisStore(ThreadedStore):
             if "WRONGTYPE" in str(error):  # not an entry: the next put replaces it
                 return None
             raise
-        return decoded(_octets(value))
+        return decoded(_without_fence(value))
 
     def _put(self, origin: str, entry: Entry, fence: int | None) -> bool:
         _, *keys = self._keys(origin)
@@ -143,7 +143,7 @@ class RedisStore(ThreadedStore):
         left, fence, value = self._run_script(
             "lease", self._keys(origin), self._token, *durations, *others
         )
-        return Claim(left == 0, decoded(_octets(value)), int(fence))
+        return Claim(left == 0, decoded(_without_fence(value)), int(fence))
 
     def _release(self, origin: str) -> None:
         self._run_script("release", self._keys(origin)[:1], self._token, 0)
@@ -178,7 +178,7 @@ class RedisStore(ThreadedStore):
             for key, value in zip(found, values, strict=True):
                 if value != b"":  # else it has expired meanwhile
                     name = key[len(start) : -len(end)].decode("utf-8", "replace")
-                    yield name, _octets(value)  # None for a key of another type
+                    yield name, _without_fence(value)  # None for a key of another type
 
     def _run_script(self, function: str, keys: Sequence[str], *arguments: object) -> Any:
         return self._client.eval(_SCRIPT, len(keys), *keys, function, *arguments)
@@ -199,10 +199,10 @@ class RedisStore(ThreadedStore):
             self._client.close()
 
 
-def _octets(value: object) -> bytes | None:
+def _without_fence(value: object) -> bytes | None:
     """Return the bytes of the entry in a value, without its fence. None if it is not one."""
-    fence, space, octets = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
-    return octets if space and fence.isdigit() else None
+    fence, space, entry = value.partition(b" ") if isinstance(value, bytes) else (b"", b"", b"")
+    return entry if space and fence.isdigit() else None
 
 
 def _milliseconds(seconds: float) -> int:

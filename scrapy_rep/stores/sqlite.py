@@ -23,7 +23,7 @@ from typing import ClassVar, TypeVar
 from uuid import uuid4
 
 from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
-from .entry import OCTETS_LIMIT, VERSION, Entry, encode
+from .entry import ENTRY_LIMIT, VERSION, Entry, encode
 from .threaded import ThreadedStore, decoded
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class SQLiteStore(ThreadedStore):
     # Blocking methods
 
     def _get(self, origin: str) -> Entry | None:
-        row = self._connect().execute(_GET, (origin, OCTETS_LIMIT)).fetchone()
+        row = self._connect().execute(_GET, (origin, ENTRY_LIMIT)).fetchone()
         return None if row is None else decoded(row[0])
 
     def _put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
@@ -172,8 +172,8 @@ class SQLiteStore(ThreadedStore):
         return {"name": name, "token": self._token, "now": now, "until": now + duration}
 
     def _entries(self) -> Iterator[tuple[str, bytes | None]]:
-        for origin, octets in self._connect().execute(_ALL, (OCTETS_LIMIT,)):
-            yield origin.decode("utf-8", "replace"), octets
+        for origin, data in self._connect().execute(_ALL, (ENTRY_LIMIT,)):
+            yield origin.decode("utf-8", "replace"), data
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

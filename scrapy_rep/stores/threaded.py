@@ -79,7 +79,7 @@ class ThreadedStore(ABC):
         memory at once. This blocks. Raises StoreError.
         """
         with self._errors():
-            yield from ((key, decoded(octets)) for key, octets in self._entries())
+            yield from ((key, decoded(data)) for key, data in self._entries())
 
     def add(
         self, key: str, entry: Entry, *, replace: bool
@@ -138,10 +138,10 @@ class ThreadedStore(ABC):
         self.disconnect()
 
 
-def decoded(octets: bytes | None) -> Entry | None:
+def decoded(data: bytes | None) -> Entry | None:
     """Return the entry that some bytes represent; None if they are damaged, or no entry."""
     try:
-        return None if octets is None else decode(octets)
+        return None if data is None else decode(data)
     except ValueError:
         return None
 

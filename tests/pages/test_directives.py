@@ -29,7 +29,7 @@ TAG = "x-robots-tag"
 OURS = ("mybot", "other-bot")
 MEGABYTE = 1_000_000
 LONG_HEADER = 200_000
-"""Octets: many times what the HTTP clients of Scrapy read."""
+"""Bytes: many times what the HTTP clients of Scrapy read."""
 
 
 def page(html: str | bytes, *headers: tuple[str, str]) -> HtmlResponse:

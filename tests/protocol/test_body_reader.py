@@ -17,7 +17,7 @@ MIB = 1 << 20
 
 
 def read(data: bytes, coding: bytes = b"", *, piece: int = 16_384) -> BodyReader:
-    """A reader that has received ``data`` in pieces of so many octets."""
+    """A reader that has received ``data`` in pieces of so many bytes."""
     reader = BodyReader(coding)
     for start in range(0, len(data), piece):
         reader.feed(data[start : start + piece])
@@ -57,7 +57,7 @@ def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
     assert reader.body == content[: SIZE_LIMIT + 1]
 
 
-def test_octets_after_the_limit_are_ignored() -> None:
+def test_bytes_after_the_limit_are_ignored() -> None:
     reader = read(b"a" * (SIZE_LIMIT + 1))
     reader.feed(b"b" * MIB)
     assert reader.body == b"a" * (SIZE_LIMIT + 1)

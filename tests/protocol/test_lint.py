@@ -425,8 +425,8 @@ def test_comments_and_line_ends_are_kept(body: bytes) -> None:
     if body[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return
     fixed = fix(body)
-    for octet in (b"\n", b"\r", b"#"):
-        assert fixed.count(octet) == body.count(octet)
+    for end in (b"\n", b"\r", b"#"):
+        assert fixed.count(end) == body.count(end)
     ends = body.replace(b"\r", b"\n").split(b"\n"), fixed.replace(b"\r", b"\n").split(b"\n")
     for before, after in zip(*ends):
         assert before.partition(b"#")[1:] == after.partition(b"#")[1:]

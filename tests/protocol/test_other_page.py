@@ -94,5 +94,5 @@ def test_everything_is_allowed_whatever_is_there(status: int, body: bytes, reaso
 
 @pytest.mark.parametrize("piece", [b"#", b"<!--", b"<!-- -->", b" ", b"\n#"])
 def test_the_beginning_of_any_body_is_found(piece: bytes) -> None:
-    """Each octet is looked at once: this would not end if it were not so."""
+    """Each byte is looked at once: this would not end if it were not so."""
     assert other_page(piece * (SIZE_LIMIT // len(piece))) is None

@@ -53,7 +53,7 @@ def test_pattern_of(value: str, pattern: str, length: int) -> None:
     assert pattern_of(value.encode()) == (pattern, length)
 
 
-def test_octets_that_are_not_utf_8_are_kept() -> None:
+def test_bytes_that_are_not_utf_8_are_kept() -> None:
     assert pattern_of(b"/\xe9") == ("/%E9", 4)
 
 

@@ -272,7 +272,7 @@ def test_names_and_values_of_signals_are_ascii(value: str) -> None:
 
 @settings(max_examples=20)
 @given(st.binary(max_size=40), st.binary(max_size=40), st.sampled_from([b"x", b"\n", b"\r", b"/"]))
-def test_octets_after_the_limit_change_nothing(end: bytes, beyond: bytes, octet: bytes) -> None:
+def test_bytes_after_the_limit_change_nothing(end: bytes, beyond: bytes, byte: bytes) -> None:
     filler = b"User-agent: *\nDisallow: /a\n" + b"#" * 511_960
-    body = (filler + b"\nDisallow: /b" + end)[:SIZE_LIMIT].ljust(SIZE_LIMIT, b"c") + octet
+    body = (filler + b"\nDisallow: /b" + end)[:SIZE_LIMIT].ljust(SIZE_LIMIT, b"c") + byte
     assert read(body) == read(body + beyond)

@@ -182,7 +182,7 @@ def test_google_prefixes_apply_to_the_groups_of_records() -> None:
     assert robots.sitemaps == ("http://h/s.xml",)
 
 
-def test_nul_octets_at_the_end_of_a_record_are_dropped() -> None:
+def test_nul_bytes_at_the_end_of_a_record_are_dropped() -> None:
     robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
     assert robots.crawl_delay("a") == 7
     assert robots.host == "h"

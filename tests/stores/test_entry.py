@@ -58,7 +58,7 @@ def copy(**fields: object) -> dict[str, object]:
 
 
 def head(**fields: object) -> bytes:
-    """Return the octets of an entry with rules that has these fields in its head."""
+    """Return the bytes of an entry with rules that has these fields in its head."""
     found = {"result": "rules", "fetched_at": 1, "refresh_at": 2, "expires_at": 3, **fields}
     return deflated(json.dumps(found).encode() + b"\n")
 
@@ -71,12 +71,12 @@ def test_unknown_fields_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    "octets",
+    "data",
     [
         pytest.param(b"", id="nothing"),
         pytest.param(b"\x01" + encode(FULL)[1:], id="another version"),
         pytest.param(VERSION + zlib.compress(b"{}"), id="without the dictionary"),
-        pytest.param(encode(FULL)[:40] + b"\0" + encode(FULL)[41:], id="an octet is damaged"),
+        pytest.param(encode(FULL)[:40] + b"\0" + encode(FULL)[41:], id="a byte is damaged"),
         pytest.param(deflated(b"{}"), id="without a result"),
         pytest.param(deflated(b"x"), id="no JSON"),
         pytest.param(deflated(b'{"result": "x", "fetched_at": 1}'), id="an unknown result"),
@@ -84,8 +84,8 @@ def test_unknown_fields_are_ignored() -> None:
         pytest.param(deflated(b"[" * 60_000), id="deep JSON"),
         pytest.param(deflated(b" " * module.HEAD_LIMIT + b"{}"), id="a long head"),
         pytest.param(deflated(b'{"result": "rules"}\n' + bytes(BODY_LIMIT + 1)), id="a long body"),
-        pytest.param(encode(RULES) + b"x", id="octets after the end"),
-        pytest.param(VERSION + bytes(module.OCTETS_LIMIT), id="too many octets"),
+        pytest.param(encode(RULES) + b"x", id="bytes after the end"),
+        pytest.param(VERSION + bytes(module.ENTRY_LIMIT), id="too many bytes"),
         pytest.param(deflated("{\"result\": \"rüles\"}".encode("utf-16")), id="UTF-16"),
         pytest.param(head(result=["rules"]), id="a list as the result"),
         pytest.param(head(result="unavailable"), id="unavailable with a file"),
@@ -112,9 +112,9 @@ def test_unknown_fields_are_ignored() -> None:
         pytest.param(head(copy=copy(sha256="B" * 64)), id="a digest in upper case"),
     ],
 )  # fmt: skip
-def test_an_invalid_entry_is_an_error(octets: bytes) -> None:
+def test_an_invalid_entry_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 (any ValueError)
-        decode(octets)
+        decode(data)
 
 
 def test_a_decompression_bomb_is_an_error() -> None:
@@ -122,17 +122,17 @@ def test_a_decompression_bomb_is_an_error() -> None:
     deflate = zlib.compressobj(zdict=DICTIONARY)
     bomb = VERSION + b"".join(deflate.compress(bytes(1_000_000)) for _ in range(100))
     bomb += deflate.flush()
-    assert len(bomb) < module.OCTETS_LIMIT
+    assert len(bomb) < module.ENTRY_LIMIT
     with traced_memory() as traced:
         with pytest.raises(ValueError):  # noqa: PT011
             decode(bomb)
         assert traced()[1] < 4 * module.CONTENT_LIMIT
 
 
-def check(octets: bytes) -> None:
-    """Check that the octets are an entry that a crawl can use, or a ValueError."""
+def check(data: bytes) -> None:
+    """Check that the data is an entry that a crawl can use, or a ValueError."""
     try:
-        entry = decode(octets)
+        entry = decode(data)
     except ValueError:
         return
     info = entry.copy or CopyInfo("")
@@ -190,10 +190,10 @@ PLAUSIBLE = st.fixed_dictionaries(
 
 
 @given(st.binary())
-def test_any_octets_are_an_entry_or_a_value_error(octets: bytes) -> None:
-    check(octets)
-    check(VERSION + octets)
-    check(deflated(octets))
+def test_any_bytes_are_an_entry_or_a_value_error(data: bytes) -> None:
+    check(data)
+    check(VERSION + data)
+    check(deflated(data))
 
 
 @given(ANYTHING | PLAUSIBLE, st.none() | st.binary())

@@ -12,7 +12,7 @@ from redis.connection import SSLConnection
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, Store, StoreError
-from scrapy_rep.stores.entry import OCTETS_LIMIT, encode
+from scrapy_rep.stores.entry import ENTRY_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
 from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
 from testing.redis_server import RedisServer
@@ -64,8 +64,8 @@ async def test_every_key_expires(store: RedisStore, client: Any) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [b"something", encode(ENTRY) + bytes(OCTETS_LIMIT), None],
-    ids=["octets", "too many", "another type"],
+    [b"something", encode(ENTRY) + bytes(ENTRY_LIMIT), None],
+    ids=["bytes", "too many", "another type"],
 )
 async def test_an_invalid_entry_counts_as_missing(
     store: RedisStore, client: Any, value: bytes | None

@@ -179,8 +179,8 @@ async def test_a_file_that_is_no_usable_store_is_not_changed(
         path.write_bytes(b"Precious words.\n" * 1000)
     elif made == "damaged":  # everything but the header
         opened_store(path).disconnect()
-        octets = path.read_bytes()
-        path.write_bytes(octets[:100] + random.Random(1).randbytes(len(octets) - 100))
+        damaged = path.read_bytes()
+        path.write_bytes(damaged[:100] + random.Random(1).randbytes(len(damaged) - 100))
     else:
         change(path, *made)
     before = path.read_bytes()
