@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import islice
+from math import inf
 from typing import Any, NamedTuple
 
 from scrapy.http import HtmlResponse, Response
@@ -185,29 +186,27 @@ NO_DIRECTIVES = PageDirectives()
 """The directives of a page that states nothing."""
 
 
-class _Argument(NamedTuple):
-    """How the argument of a rule is read."""
-
-    parse: Callable[[str], Any]
-    """Returns the value; None if it is unreadable."""
-    order: Callable[[Any], Any]
-    """The key by which values are compared. The most restrictive one is the smallest."""
+def _number(argument: str) -> int | None:
+    return int(argument) if _NUMBER.fullmatch(argument) else None
 
 
-def _preview(text: str) -> str | None:
-    return text.lower() if text.lower() in _PREVIEWS else None
+def _preview(argument: str) -> str | None:
+    return argument.lower() if argument.lower() in _PREVIEWS else None
 
 
-_NUMBER_ARGUMENT = _Argument(
-    lambda text: int(text) if _NUMBER.fullmatch(text) else None,
-    lambda number: (number < 0, number),  # -1: no limit
-)
-_ARGUMENTS = {
-    "max-snippet": _NUMBER_ARGUMENT,
-    "max-video-preview": _NUMBER_ARGUMENT,
-    "max-image-preview": _Argument(_preview, _PREVIEWS.index),
-    _UNAVAILABLE_AFTER: _Argument(parse_date, datetime.timestamp),
+def _permissiveness(value: Any) -> Any:
+    if isinstance(value, str):
+        return _PREVIEWS.index(value)
+    return inf if value == -1 else value  # -1: no limit
+
+
+_ARGUMENTS: dict[str, Callable[[str], Any]] = {
+    "max-snippet": _number,
+    "max-video-preview": _number,
+    "max-image-preview": _preview,
+    _UNAVAILABLE_AFTER: parse_date,
 }
+"""How the argument of a rule is read. None: it is unreadable."""
 
 # Each flag is the rule of the same name. ``expired`` is not a rule: it follows from a date.
 _FLAGS = {field.name for field in fields(PageDirectives) if field.type == "bool"} - {"expired"}
@@ -295,10 +294,9 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
         elif rule in _TDM:
             tdm.setdefault(rule, {}).setdefault(place, []).append(argument)
         elif rule in _ARGUMENTS:
-            parse, order = _ARGUMENTS[rule]
-            if (value := parse(argument)) is not None:
-                field = rule.replace("-", "_")
-                found[field] = min(value, found.get(field, value), key=order)
+            field, value = rule.replace("-", "_"), _ARGUMENTS[rule](argument)
+            if value is not None:
+                found[field] = min(value, found.get(field, value), key=_permissiveness)
         else:
             found.update(dict.fromkeys(_FLAGS_OF.get(rule, ()), True))
     if found.get("max_snippet") == 0:

@@ -130,13 +130,12 @@ class Finding(NamedTuple):
 class Source:
     """The lines of a file, as they are written and as they are read."""
 
-    __slots__ = ("is_correctable", "mark", "pieces", "text")
-
     def __init__(self, body: bytes) -> None:
         self.text = read(body)
         """The lines as `lines.read` returns them: each begins with a LF."""
-        file = file_of(body)
-        self.mark = file[:2] if file[:2] in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(file)
+        self.file = file_of(body)
+        start = self.file[:2]
+        self.mark = start if start in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(self.file)
         """The byte order mark, whole or partial."""
         text = decoded(body)
         self.pieces = _LINE_END.split(text)
@@ -221,8 +220,7 @@ def lint(
         findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
     else:
         source = Source(body)
-        lines = _findings_of_lines(source, file_of(body), crawlers)
-        findings = [*lines, *_findings_of_groups(source)]
+        findings = [*_findings_of_lines(source, crawlers or {}), *_findings_of_groups(source)]
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
 
@@ -256,7 +254,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
         return body
     findings = [
         finding
-        for finding in _findings_of_lines(source, body)
+        for finding in _findings_of_lines(source, {})
         if finding.code in codes and (finding.is_fixable or (unsafe and finding.correction))
     ]
     if any(finding.code is Code.BYTE_ORDER_MARK for finding in findings):
@@ -272,12 +270,12 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     return source.mark + b"".join(source.pieces)
 
 
-def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
+def _findings_of_bytes(source: Source) -> Iterator[Finding]:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
         code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
         text = b"".join(source.pieces)
-        if not body.startswith(text, len(source.mark)):
+        if not source.file.startswith(text, len(source.mark)):
             code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
         # Without the first of two marks, the second is one, and the first line means another thing.
         is_fixable = source.is_correctable and decoded(text) == text
@@ -298,7 +296,7 @@ def _findings_of_bytes(source: Source, body: bytes) -> Iterator[Finding]:
             span = error.start, error.start + 1
             message, advice = "a byte that is not UTF-8", "save the file as UTF-8"
             yield source.finding(number, Code.NOT_UTF_8, message, advice, span)
-    if len(body) > SIZE_LIMIT:
+    if len(source.file) > SIZE_LIMIT:
         last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
         message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} bytes"
         yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
@@ -339,12 +337,10 @@ def _read_line(source: Source, number: int, content: bytes) -> _Line | None:
     return _Line(finding, name.lower(), record.field, record.value, span, colon)
 
 
-def _findings_of_lines(
-    source: Source, body: bytes, crawlers: Mapping[str, str] | None = None
-) -> Iterator[Finding]:
+def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[Finding]:
     """Yield findings about lines that are skipped, misspelled or out of place, and values."""
-    yield from _findings_of_bytes(source, body)
-    known_crawlers = _Crawlers(crawlers or {})
+    yield from _findings_of_bytes(source)
+    known_crawlers = _Crawlers(crawlers)
     started = False
     rules = 0
     for number, text in enumerate(source.text.split(b"\n")):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from math import isfinite
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -162,12 +162,10 @@ class RecordType(Generic[Value, Combined]):
 
 
 def last(values: Sequence[Value]) -> Value | None:
-    """Return the last of the values, or None without values."""
     return values[-1] if values else None
 
 
 def unique(values: Sequence[Value]) -> tuple[Value, ...]:
-    """Return the values in their order, each once."""
     return tuple(dict.fromkeys(values))
 
 
@@ -333,25 +331,22 @@ class ParameterCleaner:
         many steps, the URL stays as it is. Raises ValueError as `path_of` does.
         """
         page = path_of(url).partition("?")[0]
+        if not self._patterns:
+            return url
         address, number_sign, fragment = url.partition("#")
         address, question_mark, query = address.partition("?")
-        written = [
-            (parameter, _comparable(parameter.partition("=")[0]))
-            for parameter in (query.split("&") if question_mark and self._patterns else ())
-        ]
-        names_of: dict[str, set[str]] = {}
-        for name in {name for _, name in written if name in self._patterns}:
-            for pattern in self._patterns[name]:
-                names_of.setdefault(pattern, set()).add(name)
-        patterns = list(names_of)
-        removed: set[str] = set()
-        for number in matching(patterns, page):
-            if number == TOO_COMPLEX:
-                return url
-            removed |= names_of[patterns[number]]
-        if not removed:
+        parameters = query.split("&")
+        names = [_comparable(parameter.partition("=")[0]) for parameter in parameters]
+        patterns_of = {name: self._patterns[name] for name in names if name in self._patterns}
+        patterns = list(dict.fromkeys(chain.from_iterable(patterns_of.values())))
+        numbers = list(matching(patterns, page))
+        if not numbers or TOO_COMPLEX in numbers:
             return url
-        rest = "&".join(parameter for parameter, name in written if name not in removed)
+        matched = {patterns[number] for number in numbers}
+        removed = {name for name, those in patterns_of.items() if not matched.isdisjoint(those)}
+        rest = "&".join(
+            each for each, name in zip(parameters, names, strict=True) if name not in removed
+        )
         return address + (question_mark if rest else "") + rest + number_sign + fragment
 
 

@@ -83,14 +83,11 @@ def _made(source: StoreSource, ttl: float) -> Store:
     if find_form(source) is None:
         raise StoreError(f"it must be {store_forms()}")
     scheme, _, name = source.partition("://")
-    if scheme == "sqlite":
-        from .sqlite import SQLiteStore
+    if scheme in ("sqlite", "memory"):
+        from .sqlite import MemoryStore, SQLiteStore
 
-        return SQLiteStore(_sqlite_path(source), ttl=ttl)
-    if scheme == "memory":
-        from .sqlite import MemoryStore
-
-        return MemoryStore(name, ttl=ttl)
+        is_file = scheme == "sqlite"
+        return SQLiteStore(_sqlite_path(source), ttl=ttl) if is_file else MemoryStore(name, ttl=ttl)
     if name:
         try:
             from .redis import RedisStore  # redis is an optional dependency
