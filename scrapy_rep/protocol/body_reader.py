@@ -27,8 +27,6 @@ _GZIP = frozenset({b"gzip", b"x-gzip"})
 class BodyReader:
     """Collects the first bytes of a body: up to one more than the limit, which shows its excess."""
 
-    __slots__ = ("_data", "_inflating", "_length", "is_broken", "is_supported", "received")
-
     def __init__(self, content_encoding: bytes = b"", content_length: bytes | None = None) -> None:
         self._length = content_length
         coding = content_encoding.strip().lower()

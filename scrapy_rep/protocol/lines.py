@@ -3,9 +3,8 @@
 Lines stay bytes, because a robots.txt may not be UTF-8, as it should. Bytes above 127 are
 percent-encoded later, whatever their encoding is.
 
-A browser shows a text file as ``<html>…<pre>…</pre></body></html>``. If the server calls the file
-HTML, there is no ``<pre>``. Read line by line, such a page would lose its first line, and with it
-the first group. So its text is read. `file_of` returns it.
+Of a page that a browser made of a text file, the text is read. Line by line, the page would lose
+its first line, and with it the first group.
 """
 
 from __future__ import annotations

@@ -254,27 +254,17 @@ class PatternIndex:
         self._size = len(patterns)
         self._patterns = patterns
         self._exact: dict[str, int] = {}
-        by_key: dict[str, list[int]] = {}
-        self._by_key = by_key
-        wildcards = 0
+        self._by_key: dict[str, list[int]] = {}
         for number in numbers:
-            pattern = patterns[number]
-            if "*" not in pattern:
-                if pattern[-1] != "$":
-                    prefixes.setdefault(pattern, number)
-                else:
-                    self._exact.setdefault(pattern[:-1], number)
-                continue
-            pattern = patterns[number] = one_star(pattern)
+            pattern = patterns[number] = one_star(patterns[number])
             stem = pattern.removesuffix("$")
-            if stem is pattern or stem[-1] == "*":
-                stem = stem.rstrip("*")
+            is_prefix = stem is pattern or stem.endswith("*")
+            stem = stem.rstrip("*") if is_prefix else stem
             if "*" in stem:
-                wildcards += 1
-                by_key.setdefault(_key(stem, by_key), []).append(number)
+                self._by_key.setdefault(_key(stem, self._by_key), []).append(number)
             else:
-                prefixes.setdefault(stem, number)
-        self._is_counted = wildcards > _MAX_UNCOUNTED_PATTERNS
+                (prefixes if is_prefix else self._exact).setdefault(stem, number)
+        self._is_counted = sum(map(len, self._by_key.values())) > _MAX_UNCOUNTED_PATTERNS
         self._prefixes = tuple(sorted(prefixes))
         self._shorter, self._best = _links(self._prefixes, prefixes)
 

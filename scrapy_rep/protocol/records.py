@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from math import isfinite
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -311,18 +311,14 @@ class ParameterCleaner:
     def __init__(self, records: Iterable[CleanParam]) -> None:
         self._patterns: dict[str, list[str]] = {}
         """For each name, in comparable form, the paths below which it is removed."""
-        named = (
-            (name, record.path)
-            for record in records
-            if record.path[0] in "/*"
-            for name in record.parameters
-        )
-        patterns: dict[str, str] = {}
-        for name, path in islice(named, MAX_CLEAN_PARAM_NAMES):
-            if path not in patterns:
-                # A "$" is not an anchor for Yandex, nor here with the "*" behind it.
-                patterns[path], _ = pattern_of(path.encode() + b"*")
-            self._patterns.setdefault(_comparable(name), []).append(patterns[path])
+        left = MAX_CLEAN_PARAM_NAMES
+        for record in records:
+            names = record.parameters[:left] if record.path[0] in "/*" else ()
+            left -= len(names)
+            # A "$" is not an anchor for Yandex, nor here with the "*" behind it.
+            pattern, _ = pattern_of(record.path.encode() + b"*")
+            for name in names:
+                self._patterns.setdefault(_comparable(name), []).append(pattern)
 
     def clean(self, url: str) -> str:
         """Return a URL without these parameters.

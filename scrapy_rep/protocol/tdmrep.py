@@ -87,10 +87,6 @@ class TdmRep:
         """Return what `pickle` keeps: the rules, and nothing that is derived from them."""
         return TdmRep, (self._rules, self.problem)
 
-    def __len__(self) -> int:
-        """Return how many rules can decide."""
-        return len(self._rules)
-
     def rule(self, url: str) -> TdmRule | None:
         """Return the rule that decides about a URL of the origin; None if none matches.
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeAlias, TypeVar
 from uuid import uuid4
 
 from .base import MAX_LEASE, MAX_RETRY, MIN_RETRY, Claim, StoreError
@@ -27,6 +27,7 @@ from .entry import ENTRY_LIMIT, VERSION, Entry, encode
 from .threaded import ThreadedStore, decoded
 
 T = TypeVar("T")
+Now: TypeAlias = Callable[[], float]
 
 APPLICATION_ID = 0x5245_5053
 """Identifies a store in the header of the file: "REPS" in ASCII."""
@@ -102,12 +103,7 @@ class SQLiteStore(ThreadedStore):
     """
 
     def __init__(
-        self,
-        path: Path | str,
-        *,
-        ttl: float,
-        shared: bool = True,
-        now: Callable[[], float] = time.time,
+        self, path: Path | str, *, ttl: float, shared: bool = True, now: Now = time.time
     ) -> None:
         super().__init__(threads=1)
         self.shared = shared
@@ -237,11 +233,7 @@ class MemoryStore(SQLiteStore):
     _lock = RLock()
 
     def __init__(
-        self,
-        name: str | None = None,
-        *,
-        ttl: float = math.inf,
-        now: Callable[[], float] = time.monotonic,
+        self, name: str | None = None, *, ttl: float = math.inf, now: Now = time.monotonic
     ) -> None:
         self._name = name or uuid4().hex
         super().__init__(self._name, ttl=ttl, now=now)
