@@ -22,6 +22,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import TypeAlias
 
 from . import paths
@@ -57,6 +58,10 @@ TOO_COMPLEX = -1
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
 """Length times -1, whether it disallows, position, pattern. The smallest of these tuples wins."""
+
+
+_precedence = itemgetter(1, 0, 2)
+"""Returns what decides between rules with the same pattern: allow, length, and position."""
 
 
 def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
@@ -310,12 +315,6 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
         _, disallow, position, _ = min(rule, other, key=_precedence)
         rule = (min(rule[0], other[0]), disallow, position, pattern)
     ranked[pattern] = rule
-
-
-def _precedence(rule: RankedRule) -> tuple[bool, int, int]:
-    """Return what decides between rules with the same pattern: allow, length, and position."""
-    length, disallow, position, _ = rule
-    return disallow, length, position
 
 
 class GroupMatcher:
