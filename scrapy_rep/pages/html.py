@@ -89,14 +89,11 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
     for element in islice(iter_elements(root, "meta", "link"), MAX_ELEMENTS):
         is_meta = element.tag == "meta"
         key = element.get("name" if is_meta else "rel", "")[:MAX_VALUE].strip().lower()
-        if key == _END_TYPE:
-            in_head = False
-        if key not in names if is_meta else not in_head or rel not in key.split():
-            continue
         value = element.get("content" if is_meta else "href", "")
-        if not is_meta and len(value) > MAX_VALUE:
-            continue
-        if next(element.iterancestors("template"), None) is None:
+        in_head = in_head and key != _END_TYPE
+        is_link = in_head and rel in key.split() and len(value) <= MAX_VALUE
+        is_wanted = key in names if is_meta else is_link
+        if is_wanted and next(element.iterancestors("template"), None) is None:
             value = value[:MAX_VALUE]
             left -= len(value)
             if left < 0:
