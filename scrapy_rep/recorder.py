@@ -20,8 +20,8 @@ from .logs import get_logger
 from .origin import Origin, Restored
 from .outcome_log import log_outcome
 from .protocol.access import FetchResult
-from .protocol.paths import origin_of
 from .protocol.pacing import Pacing, describe
+from .protocol.paths import origin_of
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 
