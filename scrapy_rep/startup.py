@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
+import logging
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.resources import files
 
 from scrapy.crawler import Crawler
@@ -37,15 +37,13 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
         )
         # In Scrapy 2.14 a crawl has failed, and `scrapy crawl` exits with 1, if it has no spider.
         crawler.spider = None
-        # asyncio logs the exception of a task that no code has read, with a traceback, if the crawl
-        # is not awaited. So it is read, but only of a task that Scrapy made for the crawl: a task
-        # of the caller may fail for other reasons.
-        with suppress(RuntimeError):  # no loop is running: the crawl is a Deferred
-            task = asyncio.current_task()
-            frame = None if task is None else getattr(task.get_coro(), "cr_frame", None)
-            if task and frame and frame.f_globals["__name__"] == "scrapy.crawler":
-                task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        logging.getLogger("asyncio").addFilter(_is_unreported)
         raise
+
+
+def _is_unreported(record: logging.LogRecord) -> bool:
+    """Whether asyncio may log an exception. It does so if no code awaits the task of the crawl."""
+    return not (record.exc_info and isinstance(record.exc_info[1], SettingError))
 
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
