@@ -1,36 +1,36 @@
-"""Scrapy's engine, downloader and queues. Only this module uses what is not public there.
+"""What this package uses and Scrapy does not promise, with a test for each (:data:`INTERNALS`).
 
-:data:`ATTRIBUTES` lists it. :meth:`Engine.open` checks the list when a crawl starts, and logs one
-warning of what is missing. Only ``total_concurrency`` is changed, while robots.txt files are
-fetched and while requests wait in the downloader. Nothing of Scrapy is replaced.
+:meth:`Engine.open` checks the attributes of the engine when a crawl starts, and logs one warning of
+those that are missing. Only ``total_concurrency`` is changed, while robots.txt files are fetched
+and while requests wait in the downloader. Nothing of Scrapy is replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
+from hashlib import md5
+from itertools import chain
 from math import inf
 from operator import attrgetter
-from types import SimpleNamespace
-from typing import Any
+from traceback import walk_tb
+from typing import Any, NamedTuple
 
 import scrapy
+from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
-from scrapy.squeues import FifoMemoryQueue
+from scrapy.utils.python import global_object_name
 
 from .logs import get_logger
 
 logger = get_logger(__name__)
 
-ATTRIBUTES = {
+INTERNALS = {
     "engine._slot.nextcall": "a request that becomes ready starts up to 5 s later",
     "engine._slot.closing": "a crawl that is stopped ends only when no request waits",
-    "engine.downloader.active": (
-        "a host with a delay may stay busy after another middleware has dropped a request"
-    ),
+    "engine.downloader.active": "a host with a delay may stay busy after a request is dropped",
     "engine.downloader.slots": (
         "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and neither a back-off, nor a "
         "robots.txt or a local rule that is new, holds for requests that wait for it"
@@ -39,19 +39,22 @@ ATTRIBUTES = {
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
         "slots"
     ),
-    "queue._start_queues": (
-        "start requests that an earlier crawl stored in JOBDIR stay there, and a robots.txt that "
-        "only start requests need is fetched without their proxy"
-    ),
+    "request_reached_downloader": "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT",
+    "cached_response": "an old response of Scrapy's HTTP cache replaces a failure",
+    "_auth_proxy": "a proxy may get the credentials of another, and no_proxy may be ignored",
+    "Response.__init__": "other middlewares get robots.txt files of any size",
+    "method": "the log does not name what has stopped a robots.txt: a middleware or signal handler",
+    "crawler.spider": "in Scrapy 2.14, scrapy crawl exits with 0 if a setting is unusable",
+    "requests.queue": "a stopped crawl does not continue with one of Scrapy's queues, or from it",
 }
-"""The attributes that are not public, and what happens without each."""
+"""What Scrapy does not promise, and what happens without it."""
+
+ATTRIBUTES = [name for name in INTERNALS if name.startswith("engine.")]
+"""The attributes that are checked when a crawl starts."""
 
 WATCH_INTERVAL = 0.5
 """Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
 another middleware has dropped a request."""
-
-MIN_LOOK = 0.005
-"""Seconds until the next look at a request that waits for DOWNLOAD_DELAY, which Scrapy varies."""
 
 MAX_EXTRA = 1000
 """How many requests may wait or be sent beyond CONCURRENT_REQUESTS. Without a limit, a scheduler
@@ -82,11 +85,10 @@ class Engine:
         """Check the attributes. Log one warning about those that are missing."""
         self._engine = getattr(self._crawler, "engine", None)
         self._downloader = getattr(self._engine, "downloader", None)
-        queue = ScrapyPriorityQueue(self._crawler, FifoMemoryQueue, "")
-        missing = dict(ATTRIBUTES)
+        missing = {path: INTERNALS[path] for path in ATTRIBUTES}
         for path in ATTRIBUTES:
             with suppress(AttributeError):
-                attrgetter(path)(SimpleNamespace(engine=self._engine, queue=queue))
+                attrgetter(path)(self._crawler)
                 del missing[path]
         if missing:
             names = "; ".join(f"{path} ({effect})" for path, effect in missing.items())
@@ -119,10 +121,9 @@ class Engine:
         return request in getattr(self._downloader, "active", (request,))
 
     def seconds_unsent(self, request: Request) -> float:
-        """Return the seconds until a request may leave its download slot; 0 if it has left it.
+        """Return the seconds until the next look at a request; 0 if it has left its download slot.
 
-        Infinity means that it has not reached the slot: other middlewares have it. The signal that
-        it does comes before the wait for DOWNLOAD_DELAY.
+        Infinity means that it has not reached the slot: other middlewares have it.
         """
         slots = getattr(self._downloader, "slots", None)
         if slots is None:
@@ -133,7 +134,7 @@ class Engine:
         if request in slot.transferring:
             return 0
         # The next request is not late: it waits for at least half of a delay that Scrapy varies.
-        return max(float(slot.delay) / 4, MIN_LOOK)
+        return max(float(slot.delay) / 4, 0.005)
 
     def active_in(self, slot: str) -> int:
         """Return how many requests a download slot has; 0 if it is not known."""
@@ -172,6 +173,81 @@ class Engine:
             self._enlarged = self._downloader.total_concurrency = self._limit + len(self.extra)
 
 
-def start_queues(queue: ScrapyPriorityQueue) -> dict[int, QueueProtocol]:
-    """Return the queues of start requests in one of Scrapy's priority queues, by priority."""
-    return queue._start_queues if hasattr(queue, "_start_queues") else {}
+def forget_cached_response(request: Request) -> None:
+    """Keep Scrapy's HTTP cache from answering a request that it lets pass."""
+    request.meta.pop("cached_response", None)
+
+
+def proxy_keys(page: Request) -> set[str]:
+    """Return the keys of meta with which another request uses the proxy of a page."""
+    # Scrapy reads that of the environment again.
+    return set() if page.meta.get("_scheme_proxy") else {"proxy", "_auth_proxy"}
+
+
+def set_body(response: Response, body: bytes) -> None:
+    """Replace the body of a response in place: a signal handler cannot return a new response."""
+    # Not its encoding: to read it would decode the whole body. It is detected when it is needed.
+    names = set(response.attributes) - {"body", "encoding"}
+    values = {name: getattr(response, name) for name in names}
+    type(response).__init__(response, body=body, **values)
+
+
+def middleware_that_raised(error: BaseException) -> str | None:
+    """Return the import path of the downloader middleware that raised an error.
+
+    None if the download raised it. The traceback has the frames of Scrapy's middleware manager,
+    whose ``method`` is the one that it called last, and those of the downloader that it calls.
+    """
+    method = None
+    for frame, _ in walk_tb(error.__traceback__):
+        match frame.f_globals.get("__name__"):
+            case "scrapy.core.downloader.middleware":
+                method = frame.f_locals.get("method", method)
+            case "scrapy.core.downloader":
+                method = None
+    return None if method is None else import_path(getattr(method, "__self__", method))
+
+
+def receivers(crawler: Crawler, signals: Iterable[object]) -> list[Any]:
+    """Return the handlers of some signals of a crawl, which are those of PyDispatcher."""
+    connected = (getAllReceivers(crawler.signals.sender, signal) for signal in signals)
+    return [*chain.from_iterable(map(liveReceivers, connected))]
+
+
+def import_path(component: object) -> str:
+    """Return the import path of a function or a class, or of the class of an object."""
+    is_named = hasattr(component, "__qualname__")
+    return global_object_name(component if is_named else type(component))
+
+
+def note_failure(crawler: Crawler) -> None:
+    """Let ``scrapy crawl`` exit with 1: in Scrapy 2.14, a crawl has failed if it has no spider."""
+    crawler.spider = None
+
+
+class Bucket(NamedTuple):
+    """The requests of one negated priority. ``str`` is their directory. Lower ones come first."""
+
+    priority: int
+    is_start: bool
+
+    def __str__(self) -> str:
+        return f"{self.priority}{'s' if self.is_start else ''}"
+
+
+def directory_of(name: str) -> str:
+    """Return the name of the directory for a host, as DownloaderAwarePriorityQueue has it."""
+    safe = "".join(each if each.isalnum() or each in "-._" else "_" for each in name)
+    return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
+
+
+def buckets_in(state: Any) -> dict[str, list[Bucket]]:
+    """Return the buckets that may have requests, by the name of the host, from those in JOBDIR."""
+    found = state if isinstance(state, Mapping) else {"": state}  # of ScrapyPriorityQueue
+    kinds = (False, True)
+    return {name: [Bucket(each, kind) for each in found[name] for kind in kinds] for name in found}
+
+
+def state_of(buckets: Mapping[str, Iterable[Bucket]]) -> dict[str, list[int]]:
+    """Return what Scrapy's scheduler keeps in JOBDIR: the priorities, by the name of the host."""
+    return {name: list({each.priority for each in own}) for name, own in buckets.items()}

@@ -16,6 +16,7 @@ from .exceptions import SettingError
 from .logs import get_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
+from .scrapy_internals import note_failure
 from .settings import Settings
 
 logger = get_logger(__name__)
@@ -35,8 +36,7 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
             {"error": error},
             extra={"spider": crawler.spider},
         )
-        # In Scrapy 2.14 a crawl has failed, and `scrapy crawl` exits with 1, if it has no spider.
-        crawler.spider = None
+        note_failure(crawler)
         logging.getLogger("asyncio").addFilter(_is_unreported)
         raise
 

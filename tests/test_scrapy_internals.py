@@ -1,4 +1,4 @@
-"""What the package uses of Scrapy's engine and is not public: listed, checked, and in one place."""
+"""What Scrapy does not promise: listed, checked, in one place, and tested with Scrapy itself."""
 
 from __future__ import annotations
 
@@ -11,19 +11,88 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 
 from scrapy_rep import scrapy_internals as module
-from scrapy_rep.scrapy_internals import ATTRIBUTES, MAX_EXTRA, Engine, start_queues
+from scrapy_rep.clock import Clock
+from scrapy_rep.scrapy_internals import ATTRIBUTES, INTERNALS, MAX_EXTRA, Engine, proxy_keys
+from testing.web import Web
+from tests.crawl.conftest import EXEMPT, travel
 from tests.import_contracts import attributes_used_in
 
+TESTS = {
+    **dict.fromkeys(
+        [*ATTRIBUTES, "request_reached_downloader"], "test_a_request_in_scrapys_engine"
+    ),
+    "cached_response": "test_the_cache_answers_for_no_origin_that_is_unreachable",
+    "_auth_proxy": "test_a_proxy_gets_no_credentials_of_another",
+    "Response.__init__": "test_other_middlewares_receive_one_response",
+    "method": "test_a_middleware_that_fails_is_named_with_one_traceback",
+    "crawler.spider": "test_scrapy_logs_one_line_and_exits_with_1",
+    "requests.queue": "test_a_crawl_continues_with_the_queue_of_scrapy_and_the_other_way_round",
+}
+"""The tests that fail when Scrapy changes what it does not promise."""
 
-def test_every_private_attribute_that_is_used_is_one_of_few_on_a_list() -> None:
-    assert len(ATTRIBUTES) <= 8
+
+def test_few_things_are_used_that_scrapy_does_not_promise_each_with_a_test() -> None:
+    assert list(TESTS) == list(INTERNALS)
+    assert len(INTERNALS) <= 12
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.rglob("test_*.py"))
+    assert all(f"def {name}(" in tests for name in TESTS.values())
     used = attributes_used_in(Path(module.__file__))
     own: Any = Engine(SimpleNamespace())  # type: ignore[arg-type]
     private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)} - set(dir(own))
-    assert private <= {part for path in ATTRIBUTES for part in path.split(".")}
+    listed = {part for name in INTERNALS for part in name.split(".")}
+    assert private <= listed | {"_scheme_proxy"}
+
+
+async def test_a_request_in_scrapys_engine(web: Web) -> None:
+    """Before it is sent, when its response arrives, then, and when the spider closes."""
+    site, seen = web.site(), list[tuple[object, ...]]()
+    request = Request(site.url("/"), meta=dict(EXEMPT))
+
+    def note() -> None:
+        request.headers["X-Late"] = "sent"
+        is_full = spider.engine.needs_backout()
+        engine.exclude(request)
+        capacity = is_full, spider.engine.needs_backout()
+        engine.include(request)
+        keys = [key in request.meta for key in ("download_slot", "download_latency")]
+        state = engine.is_closing, engine.is_active(request), engine.seconds_unsent(request)
+        seen.append((*state, *capacity, *keys))
+
+    async with travel({"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1}) as spider:
+        connect, engine = spider.crawler.signals.connect, Engine(spider.crawler)
+        engine.open()
+        connect(note, signals.request_reached_downloader)
+        connect(note, signals.headers_received)
+        await spider.engine.download_async(request)
+        await Clock().sleep(0.1)  # now the engine does nothing
+        connect(note, signals.scheduler_empty)
+        connect(note, signals.spider_closed)
+        engine.wake()
+        await Clock().sleep(0.01)
+    assert list(dict.fromkeys(seen)) == [
+        (False, True, 0.1 / 4, True, False, True, False),
+        (False, True, 0, True, False, True, True),
+        (False, False, inf, False, False, True, True),
+        (True, False, inf, True, True, True, True),
+    ]
+    assert site.received[-1].headers["x-late"] == "sent"
+
+
+def test_a_proxy_gets_no_credentials_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://b.example")
+    middleware, kept = HttpProxyMiddleware(), []
+    for meta in ({"proxy": "http://me:secret@a.example"}, {}):
+        page = Request("http://site.example/", meta=meta)
+        middleware.process_request(page)
+        kept.append({key: page.meta[key] for key in proxy_keys(page)})
+        other = page.replace(meta={**kept[-1], "proxy": "http://c.example"})
+        middleware.process_request(other)
+        assert "Proxy-Authorization" not in other.headers
+    assert kept == [dict.fromkeys(("proxy", "_auth_proxy"), "http://a.example"), {}]
 
 
 class Fake:
@@ -32,15 +101,14 @@ class Fake:
     def __init__(self, without: str = "") -> None:
         self.steps = 0
         self.downloader: Any = SimpleNamespace(active=set(), slots={}, total_concurrency=16)
-        self.slot: Any = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
-        crawler: Any = SimpleNamespace(
-            engine=SimpleNamespace(_slot=self.slot, downloader=self.downloader),
-            spider=Spider("test"),
-        )
+        slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
+        engine = SimpleNamespace(_slot=slot, downloader=self.downloader)
+        crawler: Any = SimpleNamespace(engine=engine, spider=Spider("test"))
         if without.startswith("engine"):
             owner, _, last = without.rpartition(".")
             delattr(attrgetter(owner)(crawler), last)
-        self.crawler, self.engine = crawler, Engine(crawler)
+        self.engine = Engine(crawler)
+        self.engine.open()
 
     def step(self) -> None:
         self.steps += 1
@@ -52,18 +120,15 @@ def requests(number: int) -> list[Request]:
 
 @pytest.mark.parametrize("path", ["", *ATTRIBUTES])
 def test_one_warning_says_what_is_missing_and_what_happens_then(
-    path: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake = Fake(path)
-    if path == "queue._start_queues":
-        monkeypatch.setattr(module, "ScrapyPriorityQueue", lambda *_: None)
-    fake.engine.open()
     warnings = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
     if not path:
         assert warnings == []
         return
     (warning,) = warnings
-    assert f"Missing: {path} ({ATTRIBUTES[path]})." in warning
+    assert f"Missing: {path} ({INTERNALS[path]})." in warning
     engine, (request,) = fake.engine, requests(1)
     engine.wake()
     engine.exclude(request)
@@ -71,22 +136,13 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert not engine.is_closing
     assert engine.is_active(request) is (path == "engine.downloader.active")
     assert engine.seconds_unsent(request) == (0 if path == "engine.downloader.slots" else inf)
-    queue: Any = SimpleNamespace()
-    assert start_queues(queue) == {}
     assert len(engine.active) == len(engine.extra) == 0
     assert bool(fake.steps) is (path != "engine._slot.nextcall")
 
 
-@pytest.fixture
-def fake() -> Fake:
-    fake = Fake()
-    fake.engine.open()
-    return fake
-
-
-def test_excluded_requests_occupy_no_slot(fake: Fake) -> None:
+def test_excluded_requests_occupy_no_slot() -> None:
     """A crawl may change its own limit meanwhile."""
-    first, second, third = requests(3)
+    fake, (first, second, third) = Fake(), requests(3)
     fake.downloader.active = {first, second, third}
     assert fake.engine.exclude(first)
     assert not fake.engine.exclude(first)
@@ -102,19 +158,8 @@ def test_excluded_requests_occupy_no_slot(fake: Fake) -> None:
     assert fake.downloader.total_concurrency == 0
 
 
-def test_the_excluded_requests_are_bounded(fake: Fake) -> None:
-    *some, last = requests(MAX_EXTRA + 1)
+def test_the_excluded_requests_are_bounded() -> None:
+    fake, (*some, last) = Fake(), requests(MAX_EXTRA + 1)
     assert all(fake.engine.exclude(request) for request in some)
     assert not fake.engine.exclude(last)
     assert fake.downloader.total_concurrency == 16 + MAX_EXTRA
-
-
-@pytest.mark.parametrize("state", ["open", "closing", "closed"])
-def test_the_engine_is_woken_while_the_spider_is_open(fake: Fake, state: str) -> None:
-    if state == "closed":
-        fake.crawler.engine._slot = None
-    elif state == "closing":
-        fake.slot.closing = object()
-    fake.engine.wake()
-    assert fake.steps == (state == "open")
-    assert fake.engine.is_closing is (state == "closing")

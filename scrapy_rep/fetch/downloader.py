@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, MutableMapping
 from dataclasses import dataclass, field
 from errno import EMFILE, ENFILE
-from traceback import walk_tb
 from typing import Any, Literal, NamedTuple
 
-from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.http.headers import Headers
-from scrapy.utils.python import global_object_name
 
 from ..clock import Clock
 from ..ip_addresses import Address
@@ -25,6 +23,7 @@ from ..protocol.access import REDIRECT_STATUSES, Answer
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
+from ..scrapy_internals import forget_cached_response, import_path, receivers, set_body
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 DOWNLOAD = "robotstxt_download"
@@ -162,9 +161,7 @@ def _reached_downloader(request: Request) -> None:
     download: Download | None = request.meta.get(DOWNLOAD)
     if download is not None:
         remove_browser_meta(request.meta)
-        # Without this, Scrapy's HTTP cache would decide alone: it may replace a 5xx by an older
-        # response.
-        request.meta.pop("cached_response", None)
+        forget_cached_response(request)
         for name in ("Cache-Control", *VALIDATORS):
             request.headers.pop(name, None)
         request.headers.update(download.validators)
@@ -216,7 +213,7 @@ def downloaded(request: Request, response: Response) -> None:
         reader.is_broken = body is None
         response.headers.pop("Content-Encoding", None)
         if body != response.body:
-            _set_body(response, body or b"")
+            set_body(response, body or b"")
     status = response.status
     sets_cookie = status in REDIRECT_STATUSES and b"Set-Cookie" in response.headers
     is_cacheable = 200 <= status <= 499 and status not in (206, 304, 407, 429)
@@ -269,14 +266,10 @@ HANDLERS = (
 """The signal handlers of downloads, and their signals."""
 
 
-def stopping_receivers(sender: object) -> str:
+def stopping_receivers(crawler: Crawler) -> str:
     """Return the names of the other signal handlers of a crawl that may stop a download."""
-    names = {
-        _path(receiver)
-        for own, signal in HANDLERS[:2]
-        for receiver in liveReceivers(getAllReceivers(sender, signal))
-        if receiver is not own
-    }
+    own, received = zip(*HANDLERS[:2], strict=True)
+    names = {import_path(each) for each in receivers(crawler, received) if each not in own}
     return _cut(", ".join(sorted(names)))
 
 
@@ -288,15 +281,6 @@ def _is_cut_off(response: Response, reader: BodyReader) -> bool:
 def _reader(headers: Headers) -> BodyReader:
     coding = b",".join(headers.getlist("Content-Encoding"))
     return BodyReader(coding, headers.get("Content-Length"))
-
-
-def _set_body(response: Response, body: bytes) -> None:
-    """Replace the body of a response in place: a signal handler cannot return a new response."""
-    # Without an encoding, a text response detects it again when it is needed. To read it here would
-    # decode the whole body.
-    names = set(response.attributes) - {"body", "encoding"}
-    values = {name: getattr(response, name) for name in names}
-    type(response).__init__(response, body=body, **values)
 
 
 # What the errors of a download mean, in words: for the log, the report and the tools
@@ -339,28 +323,6 @@ def in_words(error: BaseException) -> str:
 def with_name(error: BaseException) -> str:
     """Return the class of an error and its message, in printable characters."""
     return _cut(f"{type(error).__name__}: {_text(error) or 'no reason given'}")
-
-
-def raised_by(error: BaseException) -> str | None:
-    """Return the import path of the downloader middleware that raised an error.
-
-    None if the download raised it. The traceback has the frames of Scrapy's middleware manager,
-    whose ``method`` is the one that it called last, and those of the downloader that it calls.
-    """
-    method = None
-    for frame, _ in walk_tb(error.__traceback__):
-        match frame.f_globals.get("__name__"):
-            case "scrapy.core.downloader.middleware":
-                method = frame.f_locals.get("method", method)
-            case "scrapy.core.downloader":
-                method = None
-    return None if method is None else _path(getattr(method, "__self__", method))
-
-
-def _path(component: object) -> str:
-    """Return the import path of a function or a class, or of the class of an object."""
-    is_named = hasattr(component, "__qualname__")
-    return global_object_name(component if is_named else type(component))
 
 
 def is_out_of_files(error: BaseException) -> bool:

@@ -44,7 +44,7 @@ from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
 from ..recorder import Recorder
-from ..scrapy_internals import WATCH_INTERVAL, Engine
+from ..scrapy_internals import WATCH_INTERVAL, Engine, middleware_that_raised, proxy_keys
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
 from .cookies import HopCookies
@@ -59,7 +59,6 @@ from .downloader import (
     downloaded,
     in_words,
     is_out_of_files,
-    raised_by,
     stopping_receivers,
     with_name,
 )
@@ -380,11 +379,7 @@ class Fetcher:
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
         """Return the meta that sends a request for ``url`` the same way as ``page``."""
-        keys = {"bindaddress", "download_slot", "proxy"}  # for every hop, as in Scrapy's redirects
-        if page.meta.get("_scheme_proxy"):  # Scrapy reads it from the environment again
-            keys.remove("proxy")
-        elif "proxy" in page.meta:
-            keys.add("_auth_proxy")
+        keys = {"bindaddress", "download_slot"} | proxy_keys(page)  # as in Scrapy's redirects
         if urlsplit(page.url).hostname != urlsplit(url).hostname:  # a slot belongs to a host
             keys.remove("download_slot")
         return {key: page.meta[key] for key in keys & page.meta.keys()}
@@ -463,7 +458,7 @@ class Fetcher:
         """Return the result of a download that another signal handler of the crawl has stopped."""
         failure = (
             "a signal handler of this crawl stopped the download "
-            f"({stopping_receivers(self._crawler.signals.sender)}). Let it skip requests with "
+            f"({stopping_receivers(self._crawler)}). Let it skip requests with "
             "meta['is_robotstxt_request']"
         )
         return event._replace(failure=failure, may_retry=False)
@@ -479,7 +474,7 @@ class Fetcher:
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:
             return Cancelled()
-        is_ignored, middleware = isinstance(error, IgnoreRequest), raised_by(error)
+        is_ignored, middleware = isinstance(error, IgnoreRequest), middleware_that_raised(error)
         stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
         self._count(file, stat)
         if is_out_of_files(error):

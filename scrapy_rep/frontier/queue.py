@@ -12,9 +12,8 @@ Scrapy gives to the host; further origins have one each.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from hashlib import md5
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPr
 from scrapy.utils.misc import build_from_crawler
 
 from ..policies.gate import Address, Kind
-from ..scrapy_internals import start_queues
+from ..scrapy_internals import Bucket, buckets_in, directory_of, state_of
 from .frontier import Frontier
 from .hosts import Queue, Queues
 from .queued import find_frontier
@@ -38,7 +37,7 @@ have no more than 1,024."""
 class OriginQueue(Queue):
     """The requests of one address. A single one in memory needs no queue of Scrapy's."""
 
-    __slots__ = ("_first", "name", "prios")
+    __slots__ = ("_first", "buckets", "name")
 
     owner: OriginPriorityQueue
 
@@ -46,8 +45,8 @@ class OriginQueue(Queue):
         super().__init__(owner, address, *owner.frontier.hosts.of(address))
         self.name = name
         """The name of its directory; empty for requests in memory."""
-        self.prios: Sequence[Collection[int]] = (), ()
-        """The priorities of the requests whose files are closed, and those of start requests."""
+        self.buckets: dict[Bucket, QueueProtocol | None] = {}
+        """Scrapy's queue for each bucket with requests; None if its files are closed."""
         self._first: Request | None = None
 
     def push(self, request: Request) -> None:
@@ -55,22 +54,26 @@ class OriginQueue(Queue):
         if not (self.size or self.owner.key):
             self._first = request
         else:
-            requests = self.owner.open(self)
-            if self._first is not None:
-                requests.push(self._first)
-                self._first = None
-            requests.push(request)
+            requests, self._first = (self._first, request), None
+            for each in filter(None, requests):
+                with self._use(self.owner.bucket(each)) as queue:
+                    queue.push(each)
         self.size += 1
 
     def pop(self) -> Request | None:
         request, self._first = self._first, None
-        if request is None:
-            request = self.owner.open(self).pop()
+        for bucket in sorted(self.buckets):
+            if request is None:
+                with self._use(bucket) as queue:
+                    request = queue.pop()
         self.size = self.size - 1 if request is not None else 0
         return request
 
     def peek(self) -> Request | None:
-        request = self._first or _peek(self.owner.open(self))
+        request = self._first
+        if request is None and self.buckets:
+            with self._use(min(self.buckets)) as queue:
+                request = _peek(queue)
         if self.name:  # in queuelib, the next push to a LIFO file would overwrite this request
             self.owner.close_files(self)
         return request
@@ -79,7 +82,20 @@ class OriginQueue(Queue):
     def priority(self) -> int:
         if self._first is not None:
             return -self._first.priority
-        return _update_priority(self.owner.open(self)) or 0
+        return min(self.buckets).priority if self.buckets else 0
+
+    @contextmanager
+    def _use(self, bucket: Bucket) -> Iterator[Any]:
+        """Open one of Scrapy's queues, which is removed if it has no requests afterwards."""
+        queue = self.buckets.get(bucket)
+        if queue is None:
+            queue = self.buckets[bucket] = self.owner.open(self, bucket)
+        try:
+            yield queue
+        finally:
+            if not queue:
+                del self.buckets[bucket]
+                queue.close()
 
 
 class OriginPriorityQueue(Queues):
@@ -118,8 +134,8 @@ class OriginPriorityQueue(Queues):
         self._crawler = crawler
         self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
         self._queues: dict[Address, OriginQueue] = {}
-        self._opened: dict[OriginQueue, ScrapyPriorityQueue] = {}
-        """Those that are in use. The least recently used come first."""
+        self._opened: dict[OriginQueue, None] = {}
+        """Those with open files. The least recently opened come first."""
         self._size = 0
         if startprios:
             self._read_state(startprios)
@@ -134,10 +150,6 @@ class OriginPriorityQueue(Queues):
             queue = OriginQueue(self, address, self._new_name(address))
         try:
             queue.push(request)
-        except ValueError:
-            if self.key:
-                self.close_files(queue)  # Scrapy's has an empty one now, which would give None
-            raise
         finally:
             if not queue.size:
                 self.remove(queue)
@@ -182,7 +194,7 @@ class OriginPriorityQueue(Queues):
         self.frontier.queues.remove(self)
         for queue in tuple(self._opened):
             self.close_files(queue)
-        return {queue.name: list({*chain(*queue.prios)}) for queue in self._queues.values()}
+        return state_of({queue.name: queue.buckets for queue in self._queues.values()})
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
@@ -191,41 +203,32 @@ class OriginPriorityQueue(Queues):
         self.close_files(queue)
         if queue.name:
             with suppress(OSError):
-                Path(self.key, _directory(queue.name)).rmdir()
+                Path(self.key, directory_of(queue.name)).rmdir()
 
-    def open(self, queue: OriginQueue) -> ScrapyPriorityQueue:
-        """Return Scrapy's queue of an address. Close the files that were not used lately."""
-        requests = self._opened.pop(queue, None)
-        if requests is None:
-            requests = self._make(queue.name, queue.prios)
-        self._opened[queue] = requests
+    def bucket(self, request: Request) -> Bucket:
+        """Return which of Scrapy's queues has a request."""
+        is_start = request.meta.get("is_start_request") and self._classes[True] is not None
+        return Bucket(-request.priority, bool(is_start))
+
+    def open(self, queue: OriginQueue, bucket: Bucket) -> Any:
+        """Open the files of a bucket. Close those that were opened before all others."""
+        self._opened[queue] = None
         if self.key and len(self._opened) > MAX_OPEN:
             self.close_files(next(iter(self._opened)))
-        return requests
+        return self._make(queue.name, bucket)
+
+    def _make(self, name: str, bucket: Bucket) -> Any:
+        key = f"{self.key}/{directory_of(name)}" if name else self.key  # ScrapyPriorityQueue's
+        queue_class = self._classes[bucket.is_start]
+        return build_from_crawler(queue_class, self._crawler, f"{key}/{bucket}")
 
     def close_files(self, queue: OriginQueue) -> None:
         """Close the files of a queue, if they are open."""
-        if queue in self._opened:
-            requests = self._opened.pop(queue)
-            queue.prios = tuple(requests.queues), tuple(start_queues(requests))
-            requests.close()
-
-    def _make(self, name: str, prios: Sequence[Collection[int]]) -> ScrapyPriorityQueue:
-        """Return Scrapy's queue of a directory. ScrapyPriorityQueue has one without a name."""
-        downstream, start = self._classes
-        key = f"{self.key}/{_directory(name)}" if name else self.key
-        requests = ScrapyPriorityQueue(self._crawler, downstream, key, start_queue_cls=start)
-        # Not Scrapy's init_prios(), which leaves the files of empty queues open before 2.15.
-        kinds = (requests.queues, downstream, ""), (start_queues(requests), start, "s")
-        for (queues, queue_class, suffix), own in zip(kinds, prios, strict=True):
-            for priority in own if queue_class is not None else ():
-                queue = build_from_crawler(queue_class, self._crawler, f"{key}/{priority}{suffix}")
-                if queue:
-                    queues[priority] = queue
-                else:
-                    queue.close()
-        _update_priority(requests)
-        return requests
+        self._opened.pop(queue, None)
+        for bucket, opened in queue.buckets.items():
+            if opened is not None:
+                opened.close()
+                queue.buckets[bucket] = None
 
     def _new_name(self, address: Address) -> str:
         """Return the name for the directory of a queue: that of its host if it is free."""
@@ -239,21 +242,24 @@ class OriginPriorityQueue(Queues):
 
     def _read_state(self, state: Any) -> None:
         """Read the state of this class, or of one of Scrapy's two priority queues."""
-        if not isinstance(state, Mapping):  # of ScrapyPriorityQueue, which has one directory
-            state = {"": state}
-        for name, prios in state.items():
-            requests = self._make(name, (prios, prios))
-            if not requests:
+        for name, buckets in buckets_in(state).items():
+            sizes, first = {}, None
+            for bucket in sorted(each for each in buckets if self._classes[each.is_start]):
+                requests = self._make(name, bucket)
+                if requests:
+                    sizes[bucket] = len(requests)
+                    first = first or _peek(requests)
+                requests.close()
+            if not sizes:
                 continue
             self.names.add(name)
-            first = _peek(requests) if name else None
-            address = self.frontier.policies.address(first) if first is not None else None
+            address = self.frontier.policies.address(first) if name and first is not None else None
             if address is None or address in self._queues:
                 # A queue that is always ready: pop() moves its requests.
                 address = Address("", None, Kind.EXEMPT, name)
             queue = self._queues[address] = OriginQueue(self, address, name)
-            queue.size, self._opened[queue] = len(requests), requests
-            self.close_files(queue)
+            queue.buckets.update(dict.fromkeys(sizes))
+            queue.size = sum(sizes.values())
             self._size += queue.size
             self.frontier.update(queue)
 
@@ -265,22 +271,8 @@ class PriorityFirstQueue(OriginPriorityQueue):
     is_capped = False
 
 
-def _update_priority(requests: ScrapyPriorityQueue) -> int | None:
-    """Set and return the priority of the next request. Scrapy's may be that of one before."""
-    both = requests.queues, start_queues(requests)
-    filled = (priority for each in both for priority, queue in each.items() if queue)
-    requests.curprio = min(filled, default=None)
-    return requests.curprio
-
-
-def _peek(requests: ScrapyPriorityQueue) -> Request | None:
-    _update_priority(requests)
-    with suppress(AttributeError, NotImplementedError):  # some queues do not have it
-        return requests.peek()
+def _peek(requests: Any) -> Request | None:
+    """Return the next request of one of Scrapy's queues; None if the queue does not tell it."""
+    with suppress(AttributeError, NotImplementedError):
+        return requests.peek()  # type: ignore[no-any-return]
     return None
-
-
-def _directory(name: str) -> str:
-    """Return the name of a directory, as Scrapy's DownloaderAwarePriorityQueue has it."""
-    safe = "".join(each if each.isalnum() or each in "-._" else "_" for each in name)
-    return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
