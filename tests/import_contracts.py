@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 
 
 class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
-    """Attributes that only the modules ``owners`` use, by a dot or through ``getattr``.
+    """Attributes that only the modules ``owners`` use, by a dot or as a text.
 
     A name may be written with the object that it is an attribute of: ``crawler.settings``.
     """
@@ -40,7 +40,7 @@ class OwnedAttributes(Contract):  # type: ignore[misc, unused-ignore]
 
 
 def attributes_used_in(path: Path) -> set[str]:
-    """The attributes that a module uses, each alone and with the name before its dot."""
+    """The attributes and texts of a module. Attributes are also there with the name before them."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         match node:
@@ -48,6 +48,6 @@ def attributes_used_in(path: Path) -> set[str]:
                 found |= {attr, f"{name.lstrip('_')}.{attr}"}
             case ast.Attribute(attr=attr):
                 found.add(attr)
-            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(attr)), *_]):
+            case ast.Constant(value=str(attr)):  # of getattr(), or a key
                 found.add(attr)
     return found
