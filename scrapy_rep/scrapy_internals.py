@@ -45,7 +45,7 @@ INTERNALS = {
     "Response.__init__": "other middlewares get robots.txt files of any size",
     "method": "the log does not name what has stopped a robots.txt: a middleware or signal handler",
     "crawler.spider": "in Scrapy 2.14, scrapy crawl exits with 0 if a setting is unusable",
-    "requests.queue": "a stopped crawl does not continue with one of Scrapy's queues, or from it",
+    "requests.queue": "a crawl stopped with one of Scrapy's queues does not continue with ours",
 }
 """What Scrapy does not promise, and what happens without it."""
 

@@ -1,7 +1,7 @@
 """The priority queue of Scrapy's scheduler: one queue of requests for each origin.
 
 :class:`OriginPriorityQueue` is a class for SCHEDULER_PRIORITY_QUEUE, beside Scrapy's
-DownloaderAwarePriorityQueue. It keeps the requests of each origin in a queue of Scrapy's own, in
+DownloaderAwarePriorityQueue. It keeps the requests of each origin in queues of Scrapy's own, in
 memory or in the files of JOBDIR. The :class:`~.frontier.Frontier` of the crawl says which of these
 queues gives the next request.
 
