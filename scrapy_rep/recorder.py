@@ -246,16 +246,16 @@ class Recorder:
             )
 
     def _log_drops(self) -> None:
-        count = self.stats.get_value
-        dropped = count("robotstxt/forbidden", 0)
+        value = self.stats.get_value
+        dropped = value("robotstxt/forbidden", 0)
         reasons = {verdict.reason for _, verdict in self._drops}
-        times, reason = max((count(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
+        times, reason = max((value(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
         most_common = (drop for drop, _ in self._drops.most_common())
         site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
-        sent = count("downloader/request_count", 0) - count("robotstxt/request_count", 0)
-        sent -= count("robotstxt/tdmrep/request_count", 0)
+        sent = value("downloader/request_count", 0) - value("robotstxt/request_count", 0)
+        sent -= value("robotstxt/tdmrep/request_count", 0)
         if self._settings.check_final_url == "drop":
-            sent -= count("robotstxt/final_url/disallowed", 0)
+            sent -= value("robotstxt/final_url/disallowed", 0)
         sites = len({site for site, _ in self._drops})
         at_least = "at least " if len(self._drops) == MAX_KEPT else ""
         logger.info(
@@ -270,8 +270,8 @@ class Recorder:
                 "times": times,
                 "site": site or "URLs without a valid host",
                 "verdict": verdict,
-                "exempt": count("robotstxt/exempt_count", 0),
-                "excepted": count("robotstxt/local/allowed", 0),
+                "exempt": value("robotstxt/exempt_count", 0),
+                "excepted": value("robotstxt/local/allowed", 0),
             },
             extra=self.extra,
         )

@@ -105,9 +105,9 @@ def stats_in_the_code() -> set[str]:
     """Return regular expressions for the names of all stats."""
     names = {exceptions.ItemNotIndexable.stat, exceptions.ItemUsageRefused.stat}
     for _, name, texts in calls():
-        if name in ("inc_value", "set_value"):
-            names.add(texts[0] or "")
-        elif name == "_count" and len(texts) == 2 and texts[1]:  # of a kind of file
+        if name in ("inc_value", "set_value", "count", "add_seconds", "_count") and texts:
+            names |= {text for text in texts[:1] if text and text.startswith((PREFIX, GAP))}
+        if name == "_count" and len(texts) == 2 and texts[1]:  # of a kind of file
             names.add(f"{GAP}/{texts[1]}")
     for tree in trees():
         for node in ast.walk(tree):

@@ -73,13 +73,15 @@ class PolicyStore:
         """Return the entry that replaces a fetch of ``origin``, or claim the fetch."""
         load = self._loads[origin.key] = Load()
         entry = await self._find(origin, load)
-        self._count("robotstxt/store/" + ("miss_count" if entry is None else "hit_count"))
         if entry is not None:
+            self._count("robotstxt/store/hit_count")
             del self._loads[origin.key]
-        elif load.body is None:
+            return entry
+        self._count("robotstxt/store/miss_count")
+        if load.body is None:
             # A 304 has no body, so the store would never get the file.
             origin.forget_validators()
-        return entry
+        return None
 
     async def _find(self, origin: Origin, load: Load) -> Entry | None:
         """Read the entry of an origin until one replaces the fetch, or the fetch is claimed.
