@@ -18,6 +18,7 @@ from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.protocol.lint import Code, fix, lint
 from scrapy_rep.scrapy_internals import INTERNALS
 from scrapy_rep.settings import _SETTINGS, Settings
+from testing import design_page
 
 ROOT = Path(__file__).parent.parent
 TEXTS = {
@@ -96,6 +97,14 @@ def test_meta_keys() -> None:
     defined.remove(settings.CACHED_FLAG)
     assert first_cells(section("reference/meta.md", "Keys of scrapy-rep")) == defined
     assert settings.CACHED_FLAG in first_cells(section("reference/meta.md", "Flags"))
+
+
+# The picture of the parts
+
+
+def test_the_picture_shows_the_imports() -> None:
+    text = design_page.PAGE.read_text("utf-8")
+    assert design_page.page(text) == text  # else run python -m testing.design_page
 
 
 # Stats
