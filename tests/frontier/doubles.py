@@ -22,7 +22,7 @@ from scrapy_rep.frontier import queued
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.frontier.waiting import Waiting
-from scrapy_rep.policies.gate import READY, UNKNOWN, Address, Gate, Kind, Place
+from scrapy_rep.policies.gate import READY, UNKNOWN, Address, Gate, Kind, Place, Wait
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.recorder import Events, Recorder
 from scrapy_rep.settings import read_settings
@@ -244,7 +244,8 @@ class FakeCrawl:
 
     def set(self, origin: str, place: Place, seconds: float = inf) -> None:
         """Set what the policy of an origin means."""
-        self.policies.gates[origin] = Gate(place, seconds)
+        wait = Wait.UNREACHABLE if place is Place.WAITING else None
+        self.policies.gates[origin] = Gate(place, seconds, wait)
         self.frontier.update_origin(host_of(origin), origin)
 
     def set_ready(self, *origins: str) -> None:

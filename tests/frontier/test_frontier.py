@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from scrapy import Request
 from scrapy_rep.frontier import backoff
 from scrapy_rep.frontier.look_ahead import LOOK_AHEAD, PAGES_IN_BETWEEN
 from scrapy_rep.frontier.queue import PriorityFirstQueue
-from scrapy_rep.policies.gate import Gate, Place
+from scrapy_rep.frontier.queued import waiting
+from scrapy_rep.policies.gate import Gate, Place, Wait
 
 from .doubles import FakeCrawl, begin, settle
 
@@ -375,3 +377,40 @@ async def test_nothing_waits_in_the_downloader_when_the_spider_closes() -> None:
     await settle()
     assert [each.result for each in before + after] == [False] * 3
     assert crawl.left_over() == {}
+
+
+# What waits, and why
+
+
+def test_what_requests_wait_for() -> None:
+    crawl = crawl_of(A, B, number=4, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+    crawl.push(f"{C}/1", f"{SECURE}/1", "http://d.example/1")
+    crawl.frontier.set_delay("a.example", A, 5)
+    for request in (crawl.take(), crawl.take()):
+        if request.url.startswith(B):
+            crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 30)
+        crawl.end(request)
+    crawl.set("http://d.example", Place.WAITING, 60)
+    crawl.clock.advance(1)
+    found = waiting(crawl.crawler)
+    named = {(each.host, each.reason): (each.requests, each.seconds) for each in found}
+    assert named == {
+        ("a.example", Wait.DELAY): (3, 4),
+        ("a.example", Wait.ROBOTS_TXT): (1, inf),
+        ("b.example", Wait.BACKOFF): (3, 29),
+        ("c.example", Wait.ROBOTS_TXT): (1, inf),
+        ("d.example", Wait.UNREACHABLE): (1, 60),
+    }
+    assert [each.requests for each in found] == [3, 3, 1, 1, 1]
+
+
+def test_a_host_that_is_paced_now_limits_the_queues_of_all_its_slots() -> None:
+    """And their slots limit them again when the delay has gone."""
+    crawl = FakeCrawl({"CONCURRENT_REQUESTS_PER_DOMAIN": 8})
+    crawl.set_ready(A)
+    for slot in "xyz":
+        crawl.push(f"{A}/{slot}", download_slot=slot)
+    crawl.frontier.set_delay("a.example", A, 5)
+    assert [queue.place for queue in crawl.frontier.hosts.all_queues()].count(Place.READY) == 1
+    crawl.frontier.set_delay("a.example", A, 0)
+    assert [queue.place for queue in crawl.frontier.hosts.all_queues()].count(Place.READY) == 3
