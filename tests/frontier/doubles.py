@@ -22,7 +22,7 @@ from scrapy_rep.frontier import queued
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.queue import OriginPriorityQueue
 from scrapy_rep.frontier.waiting import Waiting
-from scrapy_rep.policies.gate import READY, UNKNOWN, Address, Gate, Kind, Place, Wait
+from scrapy_rep.policies.gate import FETCHING, READY, UNKNOWN, Address, Gate, Kind, Place, Wait
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.recorder import Events, Recorder
 from scrapy_rep.settings import read_settings
@@ -155,7 +155,7 @@ class FakePolicies:
         self.recent.add(origin)
         self.fetched.append(origin)
         self.pages.append(request.url)
-        self.gates[origin] = Gate(Place.FETCHING)
+        self.gates[origin] = FETCHING
 
     def last_delay(self, key: str | None) -> float:
         return 0
