@@ -17,9 +17,9 @@ from scrapy.http import Response
 from .clock import Clock
 from .exceptions import RobotsTxtDisallowed, forbidden_by
 from .logs import get_logger
-from .origin import Origin, Restored
-from .outcome_log import log_outcome
-from .protocol.access import FetchResult
+from .origin import Origin, Restored, State
+from .protocol import access
+from .protocol.access import AccessResult, FetchResult, Unreachable
 from .protocol.pacing import Pacing, describe
 from .protocol.paths import origin_of
 from .protocol.verdict import Reason, Verdict
@@ -188,9 +188,86 @@ class Recorder:
     # Files.
 
     def fetched(self, origin: Origin, result: FetchResult | Restored, body: bytes | None) -> None:
-        """Record the result of a fetch. ``body`` is the file as it was received, if it was."""
-        log_outcome(origin, result, self._settings, self._clock.steady(), self._crawler.spider)
+        """Record the result of a fetch. ``body`` is the file as it was received, if it was.
+
+        There is one line for each site without a robots.txt, and one for each outage.
+        """
+        is_outage = isinstance(result, Unreachable) and origin.state is State.UNREACHABLE
+        if is_outage and origin.failures < 2:
+            failure, effect = (origin.failure or "").rstrip("."), self._effect_of_outage(origin)
+            logger.warning(
+                "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
+                {"origin": origin.key, "failure": failure, "effect": effect},
+                extra=self.extra,
+            )
+        elif origin.state is State.UNAVAILABLE:
+            has_answer = origin.status is not None
+            why = origin.unavailable.value if has_answer else access.TOO_MANY_REDIRECTS
+            if why != origin.notes.logged_unavailable:
+                origin.notes.logged_unavailable = why
+                self._log_unavailable(origin)
         self.events.fetched(origin, result, body)
+
+    def _effect_of_outage(self, origin: Origin) -> str:
+        settings, failure, status = self._settings, origin.failure or "", origin.status or 0
+        if origin.content is not None:
+            return "Its last good copy is used"
+        if settings.on_unreachable == "allow":
+            return "All requests to the site are allowed, because REP_ON_UNREACHABLE is 'allow'"
+        if settings.on_unreachable == "wait":
+            seconds = origin.refresh_at - self._clock.steady()
+            return (
+                f"Requests to the site wait up to {settings.max_wait:g} s (REP_MAX_WAIT), then "
+                f"they are dropped. The next attempt is in {seconds:.0f} s"
+            )
+        remedy = "REP_ON_UNREACHABLE = 'allow'"
+        if failure == access.TOO_MANY_REDIRECTS:
+            remedy = f"REP_ON_TOO_MANY_REDIRECTS = 'unavailable' or {remedy}"
+        elif 200 <= status <= 299 and failure.endswith(access.NO_ROBOTS_TXT):
+            remedy = f"REP_NOT_ROBOTS = 'unavailable' or {remedy}"
+        elif 500 <= status <= 599:
+            remedy = f"REP_5XX_AS_404_HOSTS = [{origin.host!r}] or {remedy}"
+        return (
+            "All requests to the site are disallowed (RFC 9309 §2.3.1.4) until a fetch succeeds, "
+            f"for {settings.unreachable_days:g} days at most (REP_UNREACHABLE_DAYS): then they are "
+            f"allowed. To allow them now, set {remedy}"
+        )
+
+    def _log_unavailable(self, origin: Origin) -> None:
+        """Log that a site answers with something else than a robots.txt or a 404."""
+        values = {"origin": origin.key, "status": origin.status, "url": origin.url}
+        if origin.status is None:
+            logger.warning(
+                "The robots.txt of %(origin)s redirects more than five times, or in a loop (last "
+                "%(url)s). All requests to the site are allowed (RFC 9309 §2.3.1.2). To change "
+                "that, set REP_ON_TOO_MANY_REDIRECTS = 'unreachable'.",
+                values,
+                extra=self.extra,
+            )
+        elif origin.unavailable is AccessResult.NOT_ROBOTS_TXT:
+            logger.warning(
+                "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
+                "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
+                "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
+                values,
+                extra=self.extra,
+            )
+        elif origin.unavailable is AccessResult.CHALLENGE:
+            logger.warning(
+                "%(origin)s has a challenge for browsers instead of its robots.txt (status "
+                "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
+                "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
+                values,
+                extra=self.extra,
+            )
+        elif origin.unavailable is AccessResult.REFUSED:
+            logger.info(
+                "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
+                "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
+                "REP_DISALLOW_STATUSES.",
+                values,
+                extra=self.extra,
+            )
 
     def paced(
         self,
