@@ -11,7 +11,7 @@ from scrapy.utils.defer import deferred_from_coro
 from .clock import Clock
 from .closing import Closing
 from .fetch.downloader import Record
-from .fetch.fetcher import Fetcher
+from .fetch.fetcher import Fetcher, Parts
 from .fetch.fetches import Fetches
 from .fetch.policy_store import open_policy_store
 from .fetch.tdm_files import TdmFiles
@@ -36,29 +36,26 @@ class Crawl:
         self.clock = clock = Clock()
         self.engine = Engine(crawler)
         self.closing = closing = Closing(clock)
-        events, self._record = _open_recordings(crawler, settings, clock)
+        events, record = _open_recordings(crawler, settings, clock)
         self.recorder = recorder = Recorder(crawler, settings, clock, events)
-        self._rules_file = None
+        self._local_rules = None
         if settings.local_rules is not None:
             from .local_rules_file import LocalRulesFile  # most crawls need neither TOML nor lint
 
-            self._rules_file = LocalRulesFile(settings.local_rules)
-        rules = self._rules_file.rules if self._rules_file is not None else None
-        self.policies = policies = Policies(settings, clock, recorder, rules)
+            self._local_rules = LocalRulesFile(settings.local_rules)
+        self.policies = policies = Policies(settings, clock, recorder, self._local_rules)
         self.store = open_policy_store(settings, clock, recorder)
         """The store; None if the crawl has none."""
         shared = self.store.store if self.store is not None and self.store.store.shared else None
-        self._is_shared = shared is not None
         reservations = partial(Reservations, shared, clock) if shared is not None else None
+
+        def fetches_for(frontier: Frontier) -> Fetches:
+            parts = Parts(crawler, settings, self.engine, clock, closing, recorder, frontier)
+            fetcher = Fetcher(parts, shared=shared is not None, record=record)
+            return Fetches(parts, fetcher, policies, self.store)
+
         self.frontier = Frontier(
-            settings,
-            self.engine,
-            clock,
-            closing,
-            policies,
-            recorder,
-            self._fetches_for,
-            reservations,
+            settings, self.engine, clock, closing, policies, recorder, fetches_for, reservations
         )
         self.fetches = self.frontier.fetches
         self.waiting = Waiting(self.frontier)
@@ -68,29 +65,6 @@ class Crawl:
         if settings.tdmrep:
             self.tdm_files = TdmFiles(policies, self.fetches, closing, recorder)
         self._looping = create_looping_call(self.poll)
-
-    def _fetches_for(self, frontier: Frontier) -> Fetches:
-        fetcher = Fetcher(
-            self._crawler,
-            self._settings,
-            self.engine,
-            self.clock,
-            self.closing,
-            self.recorder,
-            frontier,
-            shared=self._is_shared,
-            record=self._record,
-        )
-        return Fetches(
-            self._crawler,
-            self.clock,
-            self.closing,
-            self.recorder,
-            self.policies,
-            self.store,
-            fetcher,
-            frontier,
-        )
 
     def open(self) -> None:
         """Begin the periodic jobs: the spider is open."""
@@ -120,7 +94,7 @@ class Crawl:
                 )
 
     def _reload_rules(self) -> None:
-        if self._rules_file is not None and self._rules_file.reload(self._crawler.spider):
+        if self._local_rules is not None and self._local_rules.reload(self._crawler.spider):
             self.recorder.count("robotstxt/local_rules_reloads")
             self.policies.stopped.clear()
 

@@ -14,15 +14,15 @@ from .policies.local_rules import LocalRules
 logger = get_logger(__name__)
 
 
-class LocalRulesFile:
-    """The file with the local rules of a crawl. Raises SettingError if it cannot be used."""
+class LocalRulesFile(LocalRules):
+    """The local rules in a file. Raises SettingError if it cannot be used."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._version = _version(path)
         """What shows that the file may have changed."""
         try:
-            self.rules = LocalRules(_text_of(path))
+            super().__init__(_text_of(path))
         except ValueError as error:
             raise self._error(error) from None
 
@@ -36,7 +36,7 @@ class LocalRulesFile:
             return False
         self._version = version  # before the file is read: it may change meanwhile
         try:
-            has_changed = self.rules.replace(_text_of(self._path))
+            has_changed = self.replace(_text_of(self._path))
         except ValueError as error:
             logger.error(
                 "%(error)s. The rules that were read before still apply.",

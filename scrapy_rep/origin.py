@@ -209,7 +209,7 @@ class Tdm(NamedTuple):
 
     content: TdmRep | None
     """The last good copy; None if there is none."""
-    octets: int
+    size: int
     """The bytes of the good copy as it was received."""
     expires_at: float
     """When the next fetch is due."""
@@ -231,7 +231,7 @@ class Origin(OriginFile):
     state: State = State.UNKNOWN
     content: RobotsTxt | None = None
     """The last good copy: the body of a 2xx response, parsed. A later 4xx removes it."""
-    octets: int = 0
+    size: int = 0
     """The bytes of the good copy as it was received."""
     status: int | None = None
     """The status of the last response; None if there was no HTTP response."""
@@ -263,9 +263,9 @@ class Origin(OriginFile):
     """The results of :meth:`pacing` for the good copy. The last one was asked for last."""
 
     @property
-    def all_octets(self) -> int:
+    def total_size(self) -> int:
         """The bytes of the good copies of all files of the origin."""
-        return self.octets + (self.tdm.octets if self.tdm is not None else 0)
+        return self.size + (self.tdm.size if self.tdm is not None else 0)
 
     @property
     def result(self) -> AccessResult:
@@ -332,12 +332,12 @@ class Origin(OriginFile):
         else:  # a refresh failed: the known policy stays in use
             self.refresh_at = min(self.refresh_at, self.expires_at)
 
-    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, octets: int = 0) -> None:
+    def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, size: int = 0) -> None:
         """Replace the good copy, or remove it. The state says whether it is in use.
 
-        ``octets`` is how many bytes were received.
+        ``size`` is how many bytes were received.
         """
-        self.content, self.copy, self.octets = content, copy, octets
+        self.content, self.copy, self.size = content, copy, size
         self._pacings.clear()
         self.has_pacing = content is not None and content.has_pacing
 

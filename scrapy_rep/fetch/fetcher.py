@@ -33,6 +33,7 @@ from ..protocol.access import (
     AccessResult,
     Answer,
     Cancelled,
+    CopyInfo,
     FetchResult,
     NotModified,
     Rules,
@@ -84,7 +85,7 @@ for. Most files arrive within half a second."""
 
 
 class Demand(Protocol):
-    """What fetches have to know of the requests of a crawl. The frontier knows it."""
+    """What fetches have to know of the requests of a crawl, and who is told about their results."""
 
     @property
     def queue_size(self) -> int:
@@ -93,11 +94,35 @@ class Demand(Protocol):
     def needs(self, origin: str) -> bool:
         """Whether the queues have requests to an origin."""
 
+    def uses(self, origin: str) -> bool:
+        """Whether an origin has to stay in memory."""
+
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits in the downloader."""
 
     def finish(self, request: Request) -> None:
         """End a request, if it is in progress."""
+
+    def delay_of(self, host: str) -> float:
+        """Return the delay of a host in seconds; 0 if it has none."""
+
+    def set_delay(self, host: str, origin: str, seconds: float) -> None:
+        """Set the delay of a host that one of its origins asks for."""
+
+    def update_origin(self, host: str, origin: str) -> None:
+        """Look at the queues of an origin again."""
+
+
+class Parts(NamedTuple):
+    """The parts of a crawl that its fetches use. The frontier is the ``demand``."""
+
+    crawler: Crawler
+    settings: Settings
+    engine: Engine
+    clock: Clock
+    closing: Closing
+    recorder: Recorder
+    demand: Demand
 
 
 class Fetch(NamedTuple):
@@ -113,30 +138,18 @@ class Fetcher:
     ``shared``: several crawlers use the copies. ``record`` is called with each response.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: Settings,
-        engine: Engine,
-        clock: Clock,
-        closing: Closing,
-        recorder: Recorder,
-        demand: Demand,
-        *,
-        shared: bool = False,
-        record: Record | None = None,
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._engine = engine
-        self._clock = clock
-        self._closing = closing
-        self._recorder = recorder
-        self._demand = demand
+    def __init__(self, parts: Parts, *, shared: bool = False, record: Record | None = None) -> None:
+        self._crawler = parts.crawler
+        self._settings = settings = parts.settings
+        self._engine = parts.engine
+        self._clock = parts.clock
+        self._closing = parts.closing
+        self._recorder = parts.recorder
+        self._demand = parts.demand
         self._shared = shared
         self._record = record
         most, connections = settings.concurrent_robotstxt_requests, settings.connections
-        self.limit = FetchLimit(most, self._clock, self._engine, connections)
+        self.limit = FetchLimit(most, parts.clock, parts.engine, connections)
         self.in_progress: dict[str, Fetch] = {}
         """The fetches in progress, by the URL of the file."""
         self.recent: set[str] = set()
@@ -239,8 +252,8 @@ class Fetcher:
         """End fetches that take long, and those that alone keep the crawl open."""
         self.limit.update()
         active = self._engine.active
-        is_over = bool(active) and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
-        is_over = is_over and not self._demand.queue_size
+        is_busy = self._demand.queue_size or not active
+        is_over = not is_busy and all(each.meta.get(IS_ROBOTSTXT_REQUEST) for each in active)
         self._idle_polls = self._idle_polls + 1 if is_over else 0
         if self._idle_polls * WATCH_INTERVAL > REFRESH_WAIT:
             self.cancel(unwanted=True)
@@ -306,7 +319,6 @@ class Fetcher:
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left, wait_left = self._settings.timeout, self._settings.max_crawl_delay
-        record = self._record if file.path == ROBOTS_TXT else None
         first, url, cookies, visited = None, file.file_url, HopCookies(), set[tuple[str, bytes]]()
         file.redirects = ()
         while True:
@@ -315,7 +327,7 @@ class Fetcher:
             if may_fetch is not None and not await may_fetch(url, page):
                 self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
                 return self._unavailable(file, Answer(url, 403, None, from_cache=True))
-            request = self._request(file, page, url, record, cookie)
+            request = self._request(file, page, url, cookie)
             try:
                 response = await self._send(request, left, wait_left)
             # Every failure means that the file is unreachable (RFC 9309 §2.3.1.4).
@@ -351,30 +363,25 @@ class Fetcher:
             file.redirects = (*file.redirects, url)
             url = target
 
-    def _request(
-        self, file: OriginFile, page: Request, url: str, record: Record | None, cookie: bytes
-    ) -> Request:
-        # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
-        headers = {"Accept-Encoding": "gzip"}
+    def _request(self, file: OriginFile, page: Request, url: str, cookie: bytes) -> Request:
         meta = {**self._meta_from(page, url), **META}
-        request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
-        for name in ("Proxy-Authorization", "User-Agent"):
-            if name in page.headers and (name == "User-Agent" or "proxy" in request.meta):
-                request.headers[name] = page.headers[name]
-        if cookie:
-            request.headers["Cookie"] = cookie
-            request.meta["dont_cache"] = True  # a cache has the response without the cookie
-        copy, validators = file.copy, {}
-        if copy is not None and url == copy.url:
-            for name, value in zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True):
-                if is_validator(value):  # the copy may come from any store
-                    validators[name] = str(value).encode("latin-1")
-        request.headers.update(validators)
-        request.meta[DOWNLOAD] = Download(file, request.url, self._clock, record, validators)
+        names = ("Proxy-Authorization", "User-Agent") if "proxy" in meta else ("User-Agent",)
+        headers: dict[str, Any] = {
+            name: page.headers[name] for name in names if name in page.headers
+        }
+        if not self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
+            # BodyReader inflates gzip as it arrives, up to the limit. It reads no other coding.
+            headers["Accept-Encoding"] = "gzip"
         if not self._settings.http_cache_only:  # RFC2616Policy then sends what it could answer
-            request.headers["Cache-Control"] = "no-cache"  # removed before the request is sent
-        if self._settings.zyte_api_transparent_mode:  # it decodes itself, and warns
-            del request.headers["Accept-Encoding"]
+            headers["Cache-Control"] = "no-cache"  # removed before the request is sent
+        if cookie:
+            headers["Cookie"] = cookie
+            meta["dont_cache"] = True  # a cache has the response without the cookie
+        validators = _validators(file.copy, url)
+        headers.update(validators)
+        request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
+        record = self._record if file.path == ROBOTS_TXT else None
+        request.meta[DOWNLOAD] = Download(file, request.url, self._clock, record, validators)
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
@@ -390,9 +397,6 @@ class Fetcher:
         Raises TimeoutError, and the errors of Scrapy.
         """
 
-        def is_waiting() -> bool:
-            return self._demand.is_waiting(request) or self._engine.waits_in_slot(request)
-
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
         download: Download = request.meta[DOWNLOAD]
@@ -407,7 +411,12 @@ class Fetcher:
                 signals.connect(handler, signal=signal)
             try:
                 sent = engine.download_async(request)
-                response = await permit.run(sent, seconds, max_wait, is_waiting)
+                response = await permit.run(
+                    sent,
+                    seconds,
+                    max_wait,
+                    lambda: self._demand.is_waiting(request) or self._engine.waits_in_slot(request),
+                )
             except Downloaded as end:
                 response = end.response
             except StopDownload as stop:  # another component stopped it, as a failure
@@ -440,8 +449,14 @@ class Fetcher:
         event = access.event_of(answer, self._policy(file), file.parse, now)
         if isinstance(event, (Rules, NotModified, Unavailable)):
             event = event._replace(expires_at=event.expires_at - step)
-        if isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY:
-            return self._stopped(event) if download.is_stopped else event
+        is_broken = isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY
+        if is_broken and download.is_stopped:
+            names = stopping_receivers(self._crawler)
+            failure = (
+                f"a signal handler of this crawl stopped the download ({names}). Let it skip "
+                "requests with meta['is_robotstxt_request']"
+            )
+            return Unreachable(failure, answer.status, answer.url, may_retry=False)
         if not isinstance(event, Rules):
             return event
         if event.body is not answer.body:
@@ -453,15 +468,6 @@ class Fetcher:
             sha256=sha256(event.body).hexdigest(),
         )
         return event._replace(copy=copy)
-
-    def _stopped(self, event: Unreachable) -> Unreachable:
-        """Return the result of a download that another signal handler of the crawl has stopped."""
-        failure = (
-            "a signal handler of this crawl stopped the download "
-            f"({stopping_receivers(self._crawler)}). Let it skip requests with "
-            "meta['is_robotstxt_request']"
-        )
-        return event._replace(failure=failure, may_retry=False)
 
     def _policy(self, file: OriginFile) -> AccessPolicy:
         return access_policy(self._settings, file)._replace(shared=self._shared)
@@ -520,3 +526,11 @@ def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
         settings.not_robots if file.path == ROBOTS_TXT else None,
         *settings.ttl_range,
     )
+
+
+def _validators(copy: CopyInfo | None, url: str) -> dict[str, bytes]:
+    """Return the headers that validate the copy from a URL, which may come from any store."""
+    if copy is None or url != copy.url:
+        return {}
+    values = zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True)
+    return {name: str(value).encode("latin-1") for name, value in values if is_validator(value)}

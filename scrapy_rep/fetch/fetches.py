@@ -7,72 +7,42 @@ that needs it looks at the queues of the origin again.
 from __future__ import annotations
 
 from functools import partial
-from typing import Protocol
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from ..clock import Clock
-from ..closing import Closing
 from ..origin import Action, Origin, Restored
 from ..policies.policies import Policies
 from ..protocol.access import Cancelled, FetchResult, Rules
 from ..protocol.paths import ROBOTS_TXT, origin_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Reason, Verdict
-from ..recorder import Recorder
 from ..robotparser import RepRobotParser
 from ..stores import Entry
-from . import fetcher
-from .fetcher import Fetcher
+from .fetcher import Fetcher, Parts
 from .policy_store import PolicyStore
 
 # Scrapy has this signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
-class Demand(fetcher.Demand, Protocol):
-    """What needs the robots.txt of origins, and is told about their results: the frontier."""
-
-    def uses(self, origin: str) -> bool:
-        """Whether an origin has to stay in memory."""
-
-    def delay_of(self, host: str) -> float:
-        """Return the delay of a host in seconds; 0 if it has none."""
-
-    def set_delay(self, host: str, origin: str, seconds: float) -> None:
-        """Set the delay of a host that one of its origins asks for."""
-
-    def update_origin(self, host: str, origin: str) -> None:
-        """Look at the queues of an origin again."""
-
-
 class Fetches:
     """The fetches of robots.txt files of one crawl."""
 
     def __init__(
-        self,
-        crawler: Crawler,
-        clock: Clock,
-        closing: Closing,
-        recorder: Recorder,
-        policies: Policies,
-        store: PolicyStore | None,
-        fetcher: Fetcher,
-        demand: Demand,
+        self, parts: Parts, fetcher: Fetcher, policies: Policies, store: PolicyStore | None
     ) -> None:
-        self._crawler = crawler
-        self._clock = clock
-        self._closing = closing
-        self._recorder = recorder
+        self._crawler = parts.crawler
+        self._clock = parts.clock
+        self._closing = parts.closing
+        self._recorder = parts.recorder
+        self._demand = parts.demand
+        self.fetcher = fetcher
         self._policies = policies
         self._origins = policies.origins
         self._store = store
-        self.fetcher = fetcher
-        self._demand = demand
         self.can_begin = fetcher.limit.can_begin
         """Returns whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         self.recent = fetcher.recent

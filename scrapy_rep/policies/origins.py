@@ -52,7 +52,7 @@ class OriginTable(Mapping[str, Origin]):
         origin = self.parsed.get(key)
         if origin is None:  # its files are parsed again
             origin = self.parsed[key] = unpack(self._pop_packed(key))
-            self._parsed_bytes += origin.all_octets
+            self._parsed_bytes += origin.total_size
         return origin
 
     def __contains__(self, key: object) -> bool:
@@ -74,7 +74,7 @@ class OriginTable(Mapping[str, Origin]):
 
     def measure(self) -> None:
         """Measure the parsed files, whose bytes :meth:`evict` limits."""
-        self._parsed_bytes = sum(origin.all_octets for origin in self.parsed.values())
+        self._parsed_bytes = sum(origin.total_size for origin in self.parsed.values())
 
     def keep(self, key: str) -> None:
         """Keep an origin in memory, and parsed, until a call of :meth:`release`."""
@@ -99,7 +99,7 @@ class OriginTable(Mapping[str, Origin]):
             if origin.in_flight or key in self._kept:
                 self.parsed.move_to_end(key)
             else:
-                self._parsed_bytes -= origin.all_octets
+                self._parsed_bytes -= origin.total_size
                 packed = self._packed[key] = pack(self.parsed.pop(key))
                 self._packed_bytes += len(packed)
         for _ in range(min(len(self._packed), MAX_PER_PASS)):

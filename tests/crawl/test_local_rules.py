@@ -57,7 +57,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def rules_of(settings: dict[str, Any]) -> LocalRules:
-    return LocalRulesFile(str(settings["REP_LOCAL_RULES"])).rules
+    return LocalRulesFile(str(settings["REP_LOCAL_RULES"]))
 
 
 # Disallow
@@ -404,24 +404,23 @@ def test_a_file_that_became_unusable_changes_nothing(
     write: Write, caplog: pytest.LogCaptureFixture, bad: str | None
 ) -> None:
     path: Path = write(disallow("a.example", "/a"))["REP_LOCAL_RULES"]
-    file, key = LocalRulesFile(str(path)), "https://a.example"
-    rules = file.rules
+    rules, key = LocalRulesFile(str(path)), "https://a.example"
     os.utime(path, (1, 1))
-    assert not file.reload(None), "it was only touched"
+    assert not rules.reload(None), "it was only touched"
     path.write_text(path.read_text("utf-8") + "# a remark\n", "utf-8")
-    assert not file.reload(None), "the rules are the same"
+    assert not rules.reload(None), "the rules are the same"
     if bad is None:
         path.unlink()
     else:
         path.write_text(bad, "utf-8")
-    assert not file.reload(None)
-    assert not file.reload(None)
+    assert not rules.reload(None)
+    assert not rules.reload(None)
     assert rules.disallowed(key, "/a", 0) is not None
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.getMessage().startswith(f"REP_LOCAL_RULES is '{path}': ")
     assert record.getMessage().endswith("The rules that were read before still apply.")
     path.write_text(disallow("a.example", "/b"), "utf-8")
-    assert file.reload(None)
+    assert rules.reload(None)
     assert rules.disallowed(key, "/a", 0) is None
     assert rules.disallowed(key, "/b", 0) is not None
