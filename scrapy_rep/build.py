@@ -36,8 +36,14 @@ class Crawl:
         self.clock = clock = Clock()
         self.engine = Engine(crawler)
         self.closing = closing = Closing(clock)
-        events, record = _open_recordings(crawler, settings, clock)
-        self.recorder = recorder = Recorder(crawler, settings, clock, events)
+        events: Events | None = None
+        record: Record | None = None
+        if settings.report or settings.archive is not None:
+            from .reports.recording import open_recordings  # most crawls do not need its libraries
+
+            events, archive = open_recordings(crawler, settings, clock)
+            record = archive.record if archive is not None else None
+        self.recorder = recorder = Recorder(crawler, settings, clock, events or Events())
         self._local_rules = None
         if settings.local_rules is not None:
             from .local_rules_file import LocalRulesFile  # most crawls need neither TOML nor lint
@@ -121,15 +127,3 @@ class Crawl:
         self.recorder.end()
         if self.store is not None:
             await self.store.close()
-
-
-def _open_recordings(
-    crawler: Crawler, settings: Settings, clock: Clock
-) -> tuple[Events, Record | None]:
-    """Open the report and the archive of a crawl, as far as it has them."""
-    if not settings.report and settings.archive is None:
-        return Events(), None
-    from .reports.recording import open_recordings  # most crawls do not need its libraries
-
-    events, archive = open_recordings(crawler, settings, clock)
-    return events or Events(), archive.record if archive is not None else None

@@ -80,10 +80,9 @@ class Fetches:
 
     def refresh(self, origin: Origin, request: Request) -> None:
         """Begin to fetch a robots.txt that is usable, if it is due for a refresh."""
-        if self._policies.now() >= origin.refresh_at:
-            delay = self._demand.delay_of(origin.host)
-            if self._policies.next_action(origin, delay) is Action.REFRESH:
-                self.usable(origin.key, request)
+        delay = self._demand.delay_of(origin.host)
+        if self._policies.next_action(origin, delay) is Action.REFRESH:
+            self.usable(origin.key, request)
 
     async def wait_for(
         self, key: str, request: Request, response: Response | None = None

@@ -148,14 +148,13 @@ class PolicyStore:
         """Return the entry to save after a fetch, or None if there is nothing to save."""
         if isinstance(result, Cancelled) or origin.source == "http-cache":
             return None
-        load = self._loads.get(origin.key)
-        body = load.body if load is not None else None
-        if isinstance(result, Rules):
-            body = result.body
-        if body is None and origin.content is not None:
-            return None  # without the copy, which the store does not have, the entry is incomplete
-        entry = origin.to_entry(body if origin.content is not None else None)
-        return entry.moved(self._clock.step())
+        load = self._loads.get(origin.key, Load())
+        body = result.body if isinstance(result, Rules) else load.body
+        if origin.content is None:
+            body = None
+        elif body is None:  # without the copy, the entry would be incomplete
+            return None
+        return origin.to_entry(body).moved(self._clock.step())
 
     def save(self, origin: Origin, entry: Entry | None) -> Coroutine[Any, Any, None]:
         """End a fetch: put its entry, if there is one, and release the claim."""

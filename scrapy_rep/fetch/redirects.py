@@ -28,9 +28,7 @@ def refusal(first: Download, url: str, response: Download | None = None) -> str 
     if _private_host(first.url) or _private_connection(first):
         return None  # an origin that is not on the public web
     place = _private_host(url) if response is None else _private_connection(response)
-    if place is None:
-        return None
-    return f"redirect to {printable(url)} refused: {place} is not a public address"
+    return place and f"redirect to {printable(url)} refused: {place} is not a public address"
 
 
 def redirect_target(url: str, location: bytes) -> str | None:

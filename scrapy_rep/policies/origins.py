@@ -103,8 +103,7 @@ class OriginTable(Mapping[str, Origin]):
                 packed = self._packed[key] = pack(self.parsed.pop(key))
                 self._packed_bytes += len(packed)
         for _ in range(min(len(self._packed), MAX_PER_PASS)):
-            is_small = self._packed_bytes <= self._max_packed_bytes
-            if is_small and len(self) <= self._most:
+            if self._packed_bytes <= self._max_packed_bytes and len(self) <= self._most:
                 break
             key = next(iter(self._packed))
             if is_in_use(key):
