@@ -25,7 +25,7 @@ from ..scrapy_internals import Engine
 T = TypeVar("T")
 
 TIMEOUT_MARGIN = 1.2
-"""How much longer than its time-out a download takes at most: it is looked at in tenths of that."""
+"""A download may exceed its time-out by this factor: the timer checks it ten times per time-out."""
 
 OLD = 8.0
 """Seconds after which the oldest fetch may be ended. Few files arrive later."""
@@ -143,7 +143,7 @@ class FetchLimit:
             self._engine.wake()
 
     def _end_oldest(self) -> None:
-        """End the oldest fetch, if it is old and none less would do."""
+        """End the oldest fetch if all permits are taken and it has taken :data:`OLD` seconds."""
         if self._is_free() or self._has_pool:
             return
         oldest, granted_at = next(iter(self.in_progress.items()))
