@@ -207,11 +207,11 @@ class OriginFile:
 class Tdm(NamedTuple):
     """What is known of the TDM file of an origin."""
 
-    content: TdmRep | None
+    content: TdmRep | None = None
     """The last good copy; None if there is none."""
-    size: int
+    size: int = 0
     """The bytes of the good copy as it was received."""
-    expires_at: float
+    expires_at: float = 0
     """When the next fetch is due."""
     failures: int = 0
     """The number of failed fetches in a row."""

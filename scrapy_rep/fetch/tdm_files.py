@@ -87,7 +87,7 @@ class TdmFiles:
         if origin is None or file.is_cancelled:
             return
         if isinstance(event, Unreachable):
-            known = origin.tdm or Tdm(None, 0, 0)
+            known = origin.tdm or Tdm()
             failures = known.failures + 1
             retry_at = self._policies.now() + (event.retry_after or retry_interval(failures))
             origin.tdm = known._replace(expires_at=retry_at, failures=failures)
@@ -101,7 +101,7 @@ class TdmFiles:
                 self._recorder.count("robotstxt/tdmrep/unreadable")
                 problem = f"not readable: {event.content.problem}"
         elif isinstance(event, Unavailable):
-            origin.tdm = Tdm(None, 0, event.expires_at)
+            origin.tdm = Tdm(expires_at=event.expires_at)
         self._fetches.evict()
         if problem is not None:
             logger.info(
