@@ -314,7 +314,7 @@ class Fetcher:
             self._log_error(file, error, ", which is treated as unreachable")
         return result
 
-    async def _follow(
+    async def _follow(  # noqa: C901 - one hop after the other, and each way in which one ends
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
     ) -> FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
@@ -391,7 +391,9 @@ class Fetcher:
             keys.remove("download_slot")
         return {key: page.meta[key] for key in keys & page.meta.keys()}
 
-    async def _send(self, request: Request, seconds: float, max_wait: float) -> Download:
+    async def _send(  # noqa: C901 - what it begins, it ends, however the download does
+        self, request: Request, seconds: float, max_wait: float
+    ) -> Download:
         """Send a request, and return its response. See :meth:`Permit.run` for its time.
 
         Raises TimeoutError, and the errors of Scrapy.
