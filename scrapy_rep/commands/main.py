@@ -38,7 +38,7 @@ TOOLS = {
         "lint": ("lint", "Find lines that do not do what they seem to, and correct them."),
         "rule": ("lint", "Explain findings of lint."),
         "test": ("test", "Test a robots.txt against a file of expectations."),
-        "diff": ("diff", "Say what two robots.txt files say differently."),
+        "diff": ("show", "Say what two robots.txt files say differently."),
         "show": ("show", "Show the rules of a site or a file as a crawl understands them."),
         "view": ("view", "Show a page as a crawler sees it."),
     },

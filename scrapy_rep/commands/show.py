@@ -1,8 +1,12 @@
-"""``show``: the groups of a robots.txt as a crawl understands them: merged, their rules ranked."""
+"""``show``: the groups of a robots.txt as a crawl understands them: merged, their rules ranked.
+
+``diff`` compares two files in this form. So the order of groups and rules, comments and spelling
+make no difference.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,16 +18,17 @@ from ..protocol.agents import WILDCARD_AGENT
 from ..protocol.lines import line_numbers
 from ..protocol.matcher import rank
 from ..protocol.parser import GroupText, groups
+from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, Records, RecordValues
 from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
-from .context import Context, ExitCode, tool
+from .context import Context, ExitCode, exit_code, tool
 from .explain import Rule, stated_text
 from .policy import Access, Policy, access_rows
 from .sources import read_policies
-from .texts import STYLES, Renderables, listed, named_values, shown, table
+from .texts import STYLES, Renderables, indented, listed, named_values, shown, table
 
 MAX_RULES = 100_000
 """Rules that are listed at most. In a file of the maximum size, the rules of each group may apply
@@ -31,6 +36,12 @@ to thousands of tokens in as many combinations."""
 
 MAX_SHOWN, MAX_VALUES, MAX_TOKENS = 200, 20, 50
 """Groups and rules, values, and product tokens that are shown as text. JSON has more."""
+
+MAX_LISTED = 1000
+"""Statements that the record of a difference lists. It counts the rest."""
+
+MAX_CHANGES, MAX_NAMES = 50, 20
+"""Statements and names of a difference that are shown as text. JSON has more."""
 
 CLOSED = (Reason.UNREACHABLE, Reason.DISALLOWED_STATUS)
 """The states without rules in which everything is disallowed."""
@@ -199,3 +210,112 @@ def _statements(stated: Group | Show) -> Renderables:
     rows = (listed(name, values, MAX_VALUES) for name, values in stated.statements.items())
     if stated.statements:
         yield named_values(chain.from_iterable(rows))
+
+
+class Difference(Struct, kw_only=True):
+    """What only OLD or NEW states to some crawlers; without ``names``, what stands outside of
+    groups. ``left_out`` counts further statements."""
+
+    names: list[str]
+    removed: list[str]
+    added: list[str]
+    left_out: int
+
+
+class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
+    """The difference of two files. ``same`` is null if it is not known."""
+
+    version: int = 1
+    old: Access
+    new: Access
+    same: bool | None = None
+    differences: list[Difference] = []
+
+
+@tool(
+    "Say what two robots.txt files say differently: rules, pace, sitemaps, usage and licenses. "
+    "The order of groups and rules, comments and spelling make no difference.",
+    ("diff old.txt new.txt", "compare two files"),
+    ("diff example.com robots.txt", "compare a site with a file that will replace its robots.txt"),
+    found="the files say different things",
+    unknown="a site is unreachable",
+    records=(Diff,),
+)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
+def diff_tool(context: Context, old: str, new: str) -> int:
+    policies = read_policies([old, new], context)
+    record = Diff(old=policies[0].access, new=policies[1].access)
+    unknown = [each for each in (record.old, record.new) if each.state in CLOSED]
+    for access in unknown:
+        context.note(access.problem)
+    if not unknown:
+        _compare(policies, record)
+    context.show(record, _differences)
+    return exit_code([record.same])
+
+
+def _compare(policies: Sequence[Policy], record: Diff) -> None:
+    """Put the difference of two files into a record."""
+    old, new = map(record_of, policies)
+    pairs = [*_crawlers(old, new), ([], old, new)]
+    # Many crawlers may share a large group, which is read once.
+    parts: dict[int, Any] = {id(part): part for _, *both in pairs for part in both}
+    stated = {key: _meanings(part) for key, part in parts.items()}
+    room = MAX_LISTED
+    for names, *both in pairs:
+        one, two = (stated[id(part)] for part in both)
+        removed = [text for key, text in one.items() if key not in two]
+        added = [text for key, text in two.items() if key not in one]
+        if removed or added:
+            left_out = max(len(removed) + len(added) - room, 0)
+            removed, added = removed[:room], added[: max(room - len(removed), 0)]
+            room -= len(removed) + len(added)
+            found = Difference(names=names, removed=removed, added=added, left_out=left_out)
+            record.differences.append(found)
+    is_cut = any(group.rules_left_out for group in (*old.groups, *new.groups))
+    record.same = None if is_cut and not record.differences else not record.differences
+
+
+def _crawlers(old: Show, new: Show) -> Iterable[tuple[list[str], Group, Group]]:
+    """Return names of crawlers, with the groups that apply to them in both files."""
+    sides = [{name: group for group in each.groups for name in group.tokens} for each in (old, new)]
+    nothing = Group(tokens=[])
+    found: dict[tuple[int, int], tuple[list[str], Group, Group]] = {}
+    for name in dict.fromkeys([WILDCARD_AGENT, *sides[0], *sides[1]]):
+        # A policy token never falls back to "*".
+        others = name if name.startswith(POLICY_PREFIX) else WILDCARD_AGENT
+        one, two = (side.get(name) or side.get(others) or nothing for side in sides)
+        found.setdefault((id(one), id(two)), ([], one, two))[0].append(name)
+    return found.values()
+
+
+def _meanings(part: Group | Show) -> Mapping[object, str]:
+    """Return what a group states, or a file outside of its groups, as text by its meaning."""
+    found: dict[object, str] = {
+        (rule.allow, rule.length, rule.normalized): str(rule)
+        for rule in (part.rules if isinstance(part, Group) else ())
+        if rule.normalized != f"{ROBOTS_TXT}$"  # which is always allowed
+    }
+    texts = (f"{name}: {value}" for name, each in part.statements.items() for value in each)
+    return found | {text: text for text in texts}
+
+
+def _differences(record: Diff) -> Renderables:
+    for name, access in (("Old", record.old), ("New", record.new)):
+        (_, where), *rows = access_rows(access)
+        yield named_values([(name, where), *rows])
+        if access.state not in ("rules", "stale-copy"):
+            yield why_no_rules(access)
+    if record.same is not False:
+        is_same = "They say" if record.same else "It is not known whether they say"
+        yield Text(f"\n{is_same} the same.", style=STYLES[record.same])
+        return
+    styles = {"-": STYLES[False], "+": STYLES[True]}
+    for each in record.differences:
+        named = [OTHERS if name == WILDCARD_AGENT else name for name in each.names]
+        names = ", ".join(shown(named or ["all crawlers"], MAX_NAMES)).replace(", and ", " and ")
+        yield Text(f"\n{names}", style="bold")
+        lines = [f"- {text}" for text in each.removed] + [f"+ {text}" for text in each.added]
+        for line in shown(lines, MAX_CHANGES, each.left_out):
+            yield indented(Text(line, style=styles.get(line[0], "")))

@@ -25,11 +25,10 @@ from scrapy_rep.commands import session as session_module
 from scrapy_rep.commands.check import Plan
 from scrapy_rep.commands.context import schema
 from scrapy_rep.commands.crawlers import Crawler
-from scrapy_rep.commands.diff import Diff
 from scrapy_rep.commands.explain import Check
 from scrapy_rep.commands.lint import LintFinding
 from scrapy_rep.commands.main import main
-from scrapy_rep.commands.show import Show
+from scrapy_rep.commands.show import Diff, Show
 from scrapy_rep.commands.test import Test
 from scrapy_rep.commands.view import View
 from scrapy_rep.reports.records import Report

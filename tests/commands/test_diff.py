@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep import RobotsTxt
-from scrapy_rep.commands import diff as diff_module
 from scrapy_rep.commands import show as show_module
 from scrapy_rep.commands.context import json_line
-from scrapy_rep.commands.diff import Diff, _compare
+from scrapy_rep.commands.show import Diff, _compare
 from scrapy_rep.commands.sources import of_file
 from testing.web import Page, Web
 
@@ -49,7 +48,7 @@ def test_the_same_meaning(run: Run) -> None:
 
 def test_what_is_listed_is_limited_in_all(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many crawlers there are, each with a group of its own."""
-    monkeypatch.setattr(diff_module, "MAX_LISTED", 60)
+    monkeypatch.setattr(show_module, "MAX_LISTED", 60)
     names = [first + second for first in ascii_lowercase[:12] for second in ascii_lowercase[:25]]
     groups = "".join(f"User-agent: {name}\nDisallow: /{name}*b\n" for name in names)
     wide = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(300))
