@@ -12,7 +12,7 @@ import operator
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -98,12 +98,9 @@ class NoAnswerError(CommandError):
 class Context:
     """The settings, the input and the output of one run of a tool."""
 
-    def __init__(
-        self, project: ScrapySettings | None, *, as_json: bool, given: Sequence[str]
-    ) -> None:
+    def __init__(self, project: ScrapySettings | None, as_json: bool, given: Sequence[str]) -> None:
         from scrapy.utils.project import get_project_settings
 
-        from ..exceptions import SettingError
         from ..settings import Settings
 
         self.as_json = as_json
@@ -121,10 +118,7 @@ class Context:
                 self.scrapy_settings.set(name, value, priority="cmdline")
             except ValueError as error:  # a setting of Scrapy that is a dict, and not JSON
                 raise CommandError(f"{name} is {value!r}, which is not JSON: {error}") from None
-        try:
-            self.settings = Settings.read(self.scrapy_settings)
-        except SettingError as error:
-            raise CommandError(str(error)) from None
+        self.settings = Settings.read(self.scrapy_settings)
         for name, similar in self.settings.unknown:
             hint = f" Do you mean {similar}?" if similar else ""
             self.warn(f"the setting {name} does not exist and is ignored.{hint}")
@@ -137,7 +131,7 @@ class Context:
             return file.read(MAX_BODY)
 
     @functools.cached_property
-    def _console(self) -> Console:
+    def console(self) -> Console:
         """Standard output with colors and the width of the terminal."""
         from rich.console import Console
 
@@ -160,16 +154,16 @@ class Context:
 
     def print(self, renderables: Iterable[RenderableType]) -> None:
         """Print texts and tables of rich. Plain strings are printed as they are."""
-        with writing(), self._console.capture() as capture:
+        with writing(), self.console.capture() as capture:
             for renderable in renderables:
-                self._console.print(renderable)
+                self.console.print(renderable)
         # Tables fill their last column with spaces.
         self.write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
     def styled(self, text: str, style: str) -> str:
         """Return a text with the escape sequences of a color, if there are colors."""
-        with writing(), self._console.capture() as capture:
-            self._console.print(text, style=style, end="", soft_wrap=True)
+        with writing(), self.console.capture() as capture:
+            self.console.print(text, style=style, end="", soft_wrap=True)
         return capture.get()
 
     def record(self, record: object) -> None:
@@ -276,13 +270,13 @@ def tool(
             words = (each if isinstance(each, tuple) else (each,) for each in values.values())
             if sum(each.count(STANDARD_INPUT) for each in words) > 1:
                 raise click.UsageError("only one argument can be standard input")
-            context = Context(ctx.obj, as_json=as_json or form == "json", given=given)
+            from ..exceptions import SettingError
+
             try:
-                return function(context, **values)
-            except FileError as error:
+                with closing(Context(ctx.obj, as_json or form == "json", given)) as context:
+                    return function(context, **values)
+            except (FileError, SettingError) as error:
                 raise CommandError(str(error)) from None
-            finally:
-                context.close()
 
         lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
         codes = {**EXIT_CODES, ExitCode.OK: "none of the following"}

@@ -35,6 +35,8 @@ T = TypeVar("T")
 END_TIMEOUT = 5.0
 """Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
 
+ENDED_EARLY = "Scrapy ended before the tool did"
+
 MAX_PENDING = 1000
 """Policies that are waited for at the same time."""
 
@@ -107,7 +109,7 @@ class Session:
                 return
             future = done.get()
             if future is self._ended:
-                raise _ended_early()
+                raise NoAnswerError(ENDED_EARLY)
             pending -= 1
             yield future.result()
 
@@ -119,7 +121,7 @@ class Session:
         crawl = self.middleware.crawl
         origin = await crawl.fetches.wait_for(key, Request(page_url or robots_txt_url(key)))
         if origin is None:
-            raise _ended_early()
+            raise NoAnswerError(ENDED_EARLY)
         body = self._bodies.pop(origin.key, None)
         return Policy(
             origin.key,
@@ -154,7 +156,7 @@ class SessionSpider(Spider):
 def open_session(settings: ScrapySettings) -> Iterator[Session]:
     """Start Scrapy in a thread, yield a session, and end Scrapy.
 
-    Raises :class:`CommandError` for an unusable setting.
+    Raises :class:`CommandError` or SettingError for an unusable setting.
     """
     made: Future[Session] = Future()
     ended: Future[None] = Future()
@@ -173,10 +175,8 @@ def open_session(settings: ScrapySettings) -> Iterator[Session]:
     thread.start()
     try:
         session = made.result()
-    except CommandError:
+    except (CommandError, SettingError):
         raise
-    except SettingError as error:
-        raise CommandError(str(error)) from error
     except Exception as error:
         raise CommandError(
             f"Scrapy does not start with these settings: {type(error).__name__}: {error}"
@@ -207,7 +207,3 @@ def session_settings(settings: ScrapySettings) -> ScrapySettings:
     if not any(load_object(each) is Addon for each in addons):
         settings.set("ADDONS", {**addons, Addon: 500}, priority="cmdline")
     return settings
-
-
-def _ended_early() -> CommandError:
-    return NoAnswerError("Scrapy ended before the tool did")

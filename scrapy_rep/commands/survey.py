@@ -16,11 +16,11 @@ import tarfile
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -32,9 +32,6 @@ from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, start_session, target_of, urls_from, using_store
 from .texts import laid_out
-
-if TYPE_CHECKING:
-    from .session import Session
 
 MAX_HEADER = 1 << 20
 """Bytes of the name of a member of a tar file, and of its other headers."""
@@ -59,6 +56,9 @@ _FETCHING = {
 }
 """The settings of a survey that fetches. With a store, what it has fetched is fresh for a day, so
 that a survey that was stopped goes on where it was."""
+
+_RESULTS = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}
+"""The results that other tools show as other states."""
 
 _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, ValueError)
 
@@ -105,8 +105,8 @@ def survey_tool(
             if compare is not None:
                 database.read(Path(compare), "before")
             path = Path(folder, "rows.jsonl")
-            with start_session(context) if inputs.has_lists else nullcontext() as session:
-                inputs.write(path, session)
+            with writing(str(path)), path.open("wb") as file:
+                file.writelines(encode(row) + b"\n" for row in inputs.rows())
             for each in (*inputs.row_files, path):
                 database.read(each)
             database.merge()
@@ -117,7 +117,7 @@ def survey_tool(
                 complete=inputs.is_complete,
                 compared=compare is not None,
             )
-    context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
+    context.show(found, lambda each: laid_out(pages.survey_summary(each), context.console, {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
@@ -146,16 +146,14 @@ class Inputs:
         """Whether all of the inputs could be read."""
         self.row_files: list[Path] = []
         """Files with rows of other surveys, which the database reads."""
-        self.has_lists = False
-        """Whether an input is a list of sites, whose files are fetched."""
-        self._session: Session | None = None
-        self._rows = chain.from_iterable([self._reader(name) for name in names])
+        self._lists: list[str] = []
+        self._readers = [self._reader(name) for name in names]
 
-    def write(self, path: Path, session: Session | None) -> None:
-        """Write the row of each site. A problem is a warning, and the rest is read."""
-        self._session = session
-        with writing(str(path)), path.open("wb") as file:
-            file.writelines(encode(row) + b"\n" for row in self._rows)
+    def rows(self) -> Iterator[Row]:
+        """Yield the row of each site. A problem is a warning, and the rest is read."""
+        yield from chain.from_iterable(self._readers)
+        if self._lists:
+            yield from self._of_lists()
 
     def _reader(self, name: str) -> Iterator[Row]:
         """Return an iterator that reads an input. Raises CommandError if it is not one."""
@@ -175,8 +173,8 @@ class Inputs:
             return self._of_archive(path, archive_reader())
         if _TAR.search(name):
             return self._of_tar(name)
-        self.has_lists = True
-        return self._of_list(name)
+        self._lists.append(name)
+        return iter(())
 
     def _problem(self, message: object) -> None:
         self.is_complete = False
@@ -185,17 +183,16 @@ class Inputs:
     def _unreadable(self, error: OSError, name: object) -> None:
         self._problem(f"cannot read {name}: {error.strerror or error}")
 
-    def _of_list(self, name: str) -> Iterator[Row]:
+    def _of_lists(self) -> Iterator[Row]:
         """Fetch the robots.txt of each site, as a crawl does, and nothing else."""
-        assert self._session is not None
-        for policy in self._session.policies(self._origins(name)):
-            state = policy.access.state
-            result = {"disallowed-status": "disallowed", "stale-copy": "unreachable"}.get(
-                state, state
-            )
-            if result == AccessResult.SUCCESSFUL and policy.body is None:
-                continue  # the list has the site twice
-            yield row_of(str(policy.origin), policy.body, policy.access.status, result, time.time())
+        with start_session(self._context) as session:
+            for policy in session.policies(chain.from_iterable(map(self._origins, self._lists))):
+                state = policy.access.state
+                result = _RESULTS.get(state, state)
+                if result == AccessResult.SUCCESSFUL and policy.body is None:
+                    continue  # the lists have the site twice
+                site, status = str(policy.origin), policy.access.status
+                yield row_of(site, policy.body, status, result, time.time())
 
     def _origins(self, name: str) -> Iterator[str]:
         """Yield the origins of a list of domains or URLs, which may have a rank before each.

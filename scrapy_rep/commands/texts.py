@@ -14,8 +14,7 @@ from rich.text import Text
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType
-
+    from rich.console import Console, RenderableType
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -77,7 +76,7 @@ def indented(text: str | Text) -> RenderableType:
     return Padding(text, (0, 0, 0, 8), expand=False)
 
 
-def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
+def laid_out(text: str, console: Console, styles: Mapping[str, str]) -> Renderables:
     """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
 
     ``styles`` are those of values, by their names. The title of a table is its first head if that
@@ -98,41 +97,38 @@ def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
         yield Text()
         if heads[0] != SEPARATOR:
             yield Text(title, style="bold")
-        yield Fitting(names, [line.split(SEPARATOR) for line in lines], caption)
-
-
-class Fitting:
-    """A table that fits into a terminal. A narrow one gets its first columns, and the names of the
-    others. Columns wrap between words. The names of columns of numbers end in ``>``.
-    """
-
-    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[str]], caption: str) -> None:
-        self._names, self._rows, self._caption = names, rows, caption
-
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Called by rich."""
-        made, spare = table(), options.max_width
-        wished: list[int] = []
-        for number, name in enumerate(self._names):
-            head, is_number = name.removesuffix(">"), name.endswith(">")
-            cells = [head, *(row[number] for row in self._rows)]
-            words = cells if is_number else [word for cell in cells for word in cell.split()]
-            least = min(max(map(cell_len, words), default=1), 30)  # longer words continue below
-            if number and spare < least:
-                break
-            spare -= least + len("   ")
-            wished.append(max(map(cell_len, cells)) - least)
-            made.add_column(head, overflow="fold", width=least)
-            made.columns[-1].justify = "right" if is_number else "left"
-        spare += len("   ")
-        for column, more in zip(made.columns, wished, strict=True):
-            assert column.width is not None
-            added = max(min(more, spare), 0)
-            column.width, spare = column.width + added, spare - added
-        for row in self._rows:
-            made.add_row(*row[: len(wished)])
+        made, others = _fitting(names, [line.split(SEPARATOR) for line in lines], console.width)
         yield made
-        if self._caption:
-            yield Text(self._caption)
-        if rest := [name.removesuffix(">") for name in self._names[len(wished) :]]:
-            yield Text(f"left out, because the terminal is narrow: {', '.join(rest)}")
+        if caption:
+            yield Text(caption)
+        if others:
+            yield Text(f"left out, because the terminal is narrow: {', '.join(others)}")
+
+
+def _fitting(
+    names: Sequence[str], rows: Sequence[Sequence[str]], width: int
+) -> tuple[Table, list[str]]:
+    """Return a table of the first columns that fit, and the names of the others.
+
+    Columns wrap between words. The names of columns of numbers end in ``>``.
+    """
+    made, spare = table(), width
+    wished: list[int] = []
+    for name, *values in zip(names, *rows, strict=True):
+        head, is_number = name.removesuffix(">"), name.endswith(">")
+        cells = [head, *values]
+        words = cells if is_number else [word for cell in cells for word in cell.split()]
+        least = min(max(map(cell_len, words), default=1), 30)  # longer words continue below
+        if wished and spare < least:
+            break
+        spare -= least + len("   ")
+        wished.append(max(map(cell_len, cells)) - least)
+        made.add_column(head, overflow="fold", width=least)
+        made.columns[-1].justify = "right" if is_number else "left"
+    spare += len("   ")
+    for column, more in zip(made.columns, wished, strict=True):
+        added = max(min(more, spare), 0)
+        column.width, spare = (column.width or 0) + added, spare - added
+    for row in rows:
+        made.add_row(*row[: len(wished)])
+    return made, [name.removesuffix(">") for name in names[len(wished) :]]

@@ -200,7 +200,8 @@ def test_how_scrapy_does_not_start(
     monkeypatch: pytest.MonkeyPatch, error: Exception | None, message: str
 ) -> None:
     monkeypatch.setattr(session_module, "run_crawl", Mock(side_effect=error))
-    with pytest.raises(CommandError, match=message), open_session(Settings()):
+    kinds = CommandError, SettingError
+    with pytest.raises(kinds, match=message), open_session(Settings()):
         raise AssertionError
 
 
