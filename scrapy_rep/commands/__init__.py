@@ -1,5 +1,5 @@
 """The command-line tools: ``scrapy robots SUBCOMMAND`` and ``scrapy-rep SUBCOMMAND``.
 
-``main`` has the table of subcommands. ``robots`` is the command of Scrapy. Each subcommand is a
-function that ``context.tool`` makes a command of Click. A crawl imports none of these.
+``main`` has their table, and ``context.tool`` makes a command of Click from the function of each. A
+crawl imports none of these.
 """

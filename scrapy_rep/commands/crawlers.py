@@ -21,7 +21,6 @@ from .texts import table
 _SCRAPY = ("scrapy",)
 """The product token of Scrapy's default USER_AGENT."""
 
-
 Purpose = Literal["search", "ads", "ai-training", "ai-use", "archive", "seo", "preview", "other"]
 """What a crawler fetches pages for. ``ads`` are also checks of the pages that ads link to,
 ``ai-use`` is input for the answers of a model, and ``other`` are feeds, tests and the like."""
@@ -59,7 +58,6 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
 
     @property
     def agent(self) -> Agent:
-        """The crawler, as a robots.txt sees it."""
         verb = {"ignores": "ignores", "may-ignore": "may ignore"}.get(self.compliance)
         warning = verb and f"{self.name} {verb} robots.txt ({self.source})"
         return Agent(self.name, product_tokens(self.tokens), self.ignores_wildcard, warning)
@@ -120,10 +118,9 @@ ANY_CRAWLER = Agent(WILDCARD_AGENT, ())
 def agents_of(
     names: Sequence[str], context: Context, *, outside: Agent | None = None
 ) -> list[Agent]:
-    """Return the crawlers that ``-a`` names; without one, that of the settings.
+    """Return the crawlers that ``-a`` names, or else the one that the settings name.
 
-    ``outside`` is the one outside of a project, if no setting names any. Warns about names that a
-    site cannot tell apart.
+    ``outside`` is the one outside of a project whose settings name none.
     """
     agents = resolve(names)
     if not agents:
@@ -140,8 +137,7 @@ def agents_of(
 def resolve(names: Iterable[str]) -> list[Agent]:
     """Return the crawlers that the values of ``-a`` stand for, each once.
 
-    A value is the name of a well-known crawler, a purpose such as ``ai-training``, which stands for
-    all crawlers with it, a product token, a User-Agent header, or ``*``.
+    A value that stands for no well-known crawler is a product token, a User-Agent header, or ``*``.
     """
     found: dict[Agent, None] = {}
     for name in names:

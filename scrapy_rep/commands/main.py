@@ -21,7 +21,7 @@ from ..protocol.printable import printable
 try:
     import click
 
-    from .context import ExitCode, exit_code_help, writing
+    from .context import ExitCode, NoAnswerError, exit_code_help, writing
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")
@@ -73,7 +73,7 @@ class Tools(click.Group):
         return found
 
     def invoke(self, ctx: click.Context) -> int:
-        """Run a tool and return its exit code. Only errors of usage are raised."""
+        """Run a tool and return its exit code. Click would end otherwise where nothing reads."""
         try:
             code: int = super().invoke(ctx) or ExitCode.OK
             with writing():
@@ -87,7 +87,7 @@ class Tools(click.Group):
             raise
         except Exception as error:  # a tool ends without a traceback
             message = f"internal error: {type(error).__name__}: {error}. Please report it."
-            return _failed(ctx.info_name, message, ExitCode.UNKNOWN)
+            raise NoAnswerError(message) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for name, group in TOOLS.items():
@@ -130,22 +130,16 @@ def main(
         message = error.format_message()
         if isinstance(error, click.UsageError):
             message += f" (see {program if error.ctx is None else error.ctx.command_path} --help)"
-        code = _failed(program, message, error.exit_code)
+        with contextlib.suppress(OSError):  # what was answered until then
+            sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{program}: {printable(' '.join(message.split()), 1000)}\n")
+        code = error.exit_code
     return _flushed(code)
 
 
 def console() -> NoReturn:
     sys.exit(main())
-
-
-def _failed(program: str | None, message: str, code: int) -> int:
-    """Write what was answered until then, and a line that says why the tool ends."""
-    line = printable(" ".join(message.split()), 1000)
-    with contextlib.suppress(OSError):
-        sys.stdout.flush()
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"{program}: {line}\n")
-    return code
 
 
 def _prepare_streams() -> None:
