@@ -314,20 +314,18 @@ class _Checker:
             plan.seconds = max(plan.allowed - 1, 0) * plan.delay
 
     def _answer(self, target: Target, agent: Agent) -> _Answer:
-        policy = self.file or self.policies.get(target.origin)
-        verdict = None
-        if target.is_valid and policy is not None:
+        policy = (self.file or self.policies.get(target.origin)) if target.is_valid else None
+        verdict = NO_ROBOTS_TXT if target.is_valid and target.origin is None else None
+        if policy is not None:
             try:
                 verdict = agent.verdict(policy, target.url)
             except ValueError:  # a file, and a URL whose scheme has no robots.txt
-                policy, verdict = None, NO_ROBOTS_TXT
-        elif target.origin is None and target.is_valid:
-            verdict = NO_ROBOTS_TXT
+                policy = None
         elif target.origin is None and lacks_host(target.url):
             verdict = Verdict(False, Reason.INVALID_HOST)
         if not self.kinds:
             self.counts[None if verdict is None else verdict.allowed] += 1
-        return target, agent, policy if target.is_valid else None, verdict
+        return target, agent, policy, verdict
 
     def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
         """Yield a line for each URL and crawler: a brief record, or text."""

@@ -1,7 +1,7 @@
 """The network for a tool: policies and pages as a crawl gets them, by Scrapy's engine.
 
-Scrapy runs in a thread of its own, with a spider that requests no pages. So a tool reads its input
-and writes its output as any program does, and Ctrl-C ends it wherever it is.
+Scrapy runs in a thread of its own. So a tool reads its input and writes its output as any program
+does, and Ctrl-C ends it wherever it is.
 """
 
 from __future__ import annotations
@@ -65,21 +65,29 @@ OVERRIDDEN: dict[str, Any] = {
 """The settings of a project that are replaced, and their values here."""
 
 
-class Session:
-    """The network, for one run of a tool. Its methods block, and run in the thread of the tool."""
+class Session(Spider):
+    """The network, for one run of a tool: a spider that keeps Scrapy running, and requests nothing.
 
-    def __init__(self, crawler: Any, ended: Future[None]) -> None:
-        middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
+    Except for ``start``, its methods block, and run in the thread of the tool.
+    """
+
+    name = "scrapy-rep"
+    made: Future[Session]
+    ended: Future[None]
+
+    async def start(self) -> AsyncIterator[Any]:
+        middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
         if middleware is None:
-            raise CommandError(
-                "scrapy_rep.RobotsTxtMiddleware is not enabled: check DOWNLOADER_MIDDLEWARES"
-            )
-        self._crawler, self._ended = crawler, ended
-        self._loop = asyncio.get_running_loop()
-        self.middleware: RobotsTxtMiddleware = middleware
+            text = "scrapy_rep.RobotsTxtMiddleware is not enabled: check DOWNLOADER_MIDDLEWARES"
+            self.made.set_exception(CommandError(text))
+            return
+        self.middleware = middleware
         self._bodies = middleware.crawl.fetches.keep_bodies()
-        self.end = asyncio.Event()
-        """Set at the end of the session."""
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        self.made.set_result(self)
+        await self._end.wait()
+        for request in tuple[Request, ...]():
+            yield request
 
     def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
         """Yield the policies of any number of origins, each as soon as it is known.
@@ -90,7 +98,8 @@ class Session:
 
     def download(self, request: Request) -> Response:
         """Return the response to a request, which passes all downloader middlewares."""
-        response: Response = next(self.results([self._crawler.engine.download_async(request)]))
+        engine: Any = self.crawler.engine
+        response: Response = next(self.results([engine.download_async(request)]))
         return response
 
     def results(self, works: Iterable[Coroutine[Any, Any, T]]) -> Iterator[T]:
@@ -99,7 +108,7 @@ class Session:
         Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
         """
         done: SimpleQueue[Future[Any]] = SimpleQueue()
-        self._ended.add_done_callback(done.put)
+        self.ended.add_done_callback(done.put)
         left, pending = iter(works), 0
         while True:
             for work in islice(left, MAX_PENDING - pending):
@@ -108,14 +117,14 @@ class Session:
             if not pending:
                 return
             future = done.get()
-            if future is self._ended:
+            if future is self.ended:
                 raise NoAnswerError(ENDED_EARLY)
             pending -= 1
             yield future.result()
 
     def stop(self) -> None:
         """End the session. What is being downloaded is given up."""
-        self._loop.call_soon_threadsafe(self.end.set)
+        self._loop.call_soon_threadsafe(self._end.set)
 
     async def _policy(self, key: str, page_url: str | None) -> Policy:
         crawl = self.middleware.crawl
@@ -133,28 +142,9 @@ class Session:
         )
 
 
-class SessionSpider(Spider):
-    """Makes a session, keeps Scrapy running until its end, and requests nothing."""
-
-    name = "scrapy-rep"
-    made: Future[Session]
-    ended: Future[None]
-
-    async def start(self) -> AsyncIterator[Any]:
-        try:
-            session = Session(self.crawler, self.ended)
-        except Exception as error:
-            self.made.set_exception(error)
-            return
-        self.made.set_result(session)
-        await session.end.wait()
-        for request in tuple[Request, ...]():  # none: the session makes its own
-            yield request
-
-
 @contextmanager
 def open_session(settings: ScrapySettings) -> Iterator[Session]:
-    """Start Scrapy in a thread, yield a session, and end Scrapy.
+    """Start Scrapy in a thread, yield its session, and end Scrapy.
 
     Raises :class:`CommandError` or SettingError for an unusable setting.
     """
@@ -189,9 +179,9 @@ def open_session(settings: ScrapySettings) -> Iterator[Session]:
 
 
 def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:
-    """Run Scrapy with the spider of a session, until it ends."""
+    """Run Scrapy with a session until it ends."""
     process = AsyncCrawlerProcess(settings)
-    crawl = process.crawl(SessionSpider, **arguments)
+    crawl = process.crawl(Session, **arguments)
     process.start(install_signal_handlers=False)
     crawl.result()
 

@@ -107,10 +107,9 @@ def start_session(
     """
     from .session import open_session  # only what needs the network starts Scrapy
 
-    settings = context.scrapy_settings.copy()
     if not reads_tdm_files:
-        settings.set("REP_TDMREP", False, priority="cmdline")
-    return open_session(settings)
+        context.scrapy_settings.set("REP_TDMREP", False, priority="cmdline")
+    return open_session(context.scrapy_settings)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:

@@ -155,7 +155,7 @@ def cli(run: Run, monkeypatch: pytest.MonkeyPatch) -> Cli:
             }
 
             async def crawl() -> None:
-                await run_crawler(make_crawler(session_module.SessionSpider, kept), **arguments)
+                await run_crawler(make_crawler(session_module.Session, kept), **arguments)
 
             crawls.append(asyncio.run_coroutine_threadsafe(crawl(), loop))
             crawls[-1].result()

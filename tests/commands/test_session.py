@@ -153,8 +153,8 @@ async def test_a_host_with_a_port_is_asked_with_http_after_https(web: Web, cli: 
 
 async def test_a_tool_ends_if_a_component_has_ended_scrapy() -> None:
     session = object.__new__(session_module.Session)
-    session._loop, session._ended = asyncio.get_running_loop(), Future()
-    session._ended.set_result(None)
+    session._loop, session.ended = asyncio.get_running_loop(), Future()
+    session.ended.set_result(None)
     with pytest.raises(CommandError, match="Scrapy ended before the tool did"):
         list(session.results([asyncio.sleep(0)]))
 
