@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
-"""The file name that stands for standard input."""
 
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
@@ -69,9 +68,8 @@ EXIT_CODES = {
 
 def exit_code(answers: Collection[bool | None]) -> ExitCode:
     """Return the exit code for some answers. None: it is not known."""
-    if None in answers:
-        return ExitCode.UNKNOWN
-    return ExitCode.FOUND if False in answers else ExitCode.OK
+    found = ExitCode.FOUND if False in answers else ExitCode.OK
+    return ExitCode.UNKNOWN if None in answers else found
 
 
 class CommandError(click.ClickException):
@@ -146,7 +144,6 @@ class Context:
         return console
 
     def show(self, record: T, listing: Callable[[T], Iterable[RenderableType]]) -> None:
-        """Write a record as JSON, or print its text."""
         if self.as_json:
             self.record(record)
         else:
@@ -192,7 +189,6 @@ class Context:
             return
 
     def warn(self, message: str, kind: str | None = None) -> None:
-        """Write a warning to standard error. Only the first few of a kind are written."""
         self.note(message, kind, level="warning")
 
     def close(self) -> None:
@@ -290,7 +286,6 @@ def tool(
 
 
 def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
-    """Return the exit codes for help texts."""
     codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])
 

@@ -242,7 +242,6 @@ def reason_text(answer: Answer) -> str:
 
 
 def explanation(record: Check) -> Renderables:
-    """Yield the text of a record with all its reasons."""
     text = word(record.allowed)
     text.stylize("bold")
     yield text.append(f"  {printable(record.url, MAX_URL)}", style="not bold default")
@@ -254,7 +253,6 @@ def explanation(record: Check) -> Renderables:
 
 
 def context_lines(record: Any) -> Iterator[Text]:
-    """Yield the lines of a file around the rule that decides."""
     for line in record.context:
         style = f"bold {STYLES[record.rule.allow]}" if line.startswith(">") else ""
         yield Text(printable(line, 170), style=style)

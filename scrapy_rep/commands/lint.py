@@ -49,7 +49,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
 
     @classmethod
     def of(cls, name: str, found: Finding) -> LintFinding:
-        """Return the record of a finding in a file."""
         values = found._asdict()
         del values["correction"]  # --diff shows it
         values |= {"code": found.code.code, "severity": found.severity.value}

@@ -42,12 +42,10 @@ class Access(Struct, kw_only=True, frozen=True):
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether there are no rules because the site failed."""
         return self.state == "unreachable"
 
     @property
     def problem(self) -> str:
-        """What to say of a site that is unreachable."""
         return f"{self.url} is unreachable: {self.failure or self.status}"
 
 
@@ -80,7 +78,6 @@ class Policy:
 
 
 def access_of(origin: Origin) -> Access:
-    """Return where the robots.txt of an origin came from: it was fetched, or is from a store."""
     is_unreachable = origin.state is State.UNREACHABLE
     if origin.result.is_unavailable:
         state = REASONS[origin.result].value
@@ -102,7 +99,6 @@ def access_of(origin: Origin) -> Access:
 
 
 def access_rows(access: Access) -> Iterator[Row]:
-    """Yield names and texts that say where a robots.txt came from."""
     if access.source == "file":
         yield "robots.txt", f"the file {printable(access.url)}"
         return
@@ -123,5 +119,4 @@ def access_rows(access: Access) -> Iterator[Row]:
 
 
 def to_second(seconds: float | None) -> datetime | None:
-    """Return a time, to the second."""
     return None if seconds is None else utc(round(seconds))

@@ -144,10 +144,7 @@ class Session(Spider):
 
 @contextmanager
 def open_session(settings: ScrapySettings) -> Iterator[Session]:
-    """Start Scrapy in a thread, yield its session, and end Scrapy.
-
-    Raises :class:`CommandError` or SettingError for an unusable setting.
-    """
+    """Start Scrapy in a thread, yield its session, and end Scrapy."""
     made: Future[Session] = Future()
     ended: Future[None] = Future()
 
@@ -179,7 +176,6 @@ def open_session(settings: ScrapySettings) -> Iterator[Session]:
 
 
 def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:
-    """Run Scrapy with a session until it ends."""
     process = AsyncCrawlerProcess(settings)
     crawl = process.crawl(Session, **arguments)
     process.start(install_signal_handlers=False)
@@ -187,7 +183,6 @@ def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:
 
 
 def session_settings(settings: ScrapySettings) -> ScrapySettings:
-    """Return the settings of a project as a session uses them."""
     settings = settings.copy()
     settings.setdict(OVERRIDDEN, priority="cmdline")
     # Only a user who sets a level here wants to see the log.

@@ -94,7 +94,6 @@ def show_tool(context: Context, robots: str) -> int:
 
 
 def record_of(policy: Policy) -> Show:
-    """Return the record of a robots.txt."""
     robots = policy.robots
     record = Show(origin=policy.origin, robots_txt=policy.access)
     if robots is None:
@@ -175,7 +174,6 @@ def _listing(record: Show) -> Renderables:
 
 
 def why_no_rules(access: Access) -> str:
-    """Return a sentence about a robots.txt without rules."""
     failure = f" ({printable(access.failure)})" if access.failure else ""
     effect = f"everything is {'disallowed' if access.state in CLOSED else 'allowed'}"
     text = REASONS[access.state]
@@ -256,7 +254,6 @@ def diff_tool(context: Context, old: str, new: str) -> int:
 
 
 def _compare(policies: Sequence[Policy], record: Diff) -> None:
-    """Put the difference of two files into a record."""
     old, new = map(record_of, policies)
     pairs = [*_crawlers(old, new), ([], old, new)]
     # Many crawlers may share a large group, which is read once.

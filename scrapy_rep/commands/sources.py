@@ -92,7 +92,6 @@ def is_file(name: str) -> bool:
 
 
 def of_file(name: str, body: bytes) -> Policy:
-    """Return the policy of a robots.txt file."""
     robots, page = RobotsTxt.from_response(200, body), other_page(body)
     access = Access(url=name, source="file", state="rules" if page is None else str(page))
     return Policy(None, robots, partial(verdict_as_sent, robots.verdict), access, body)
@@ -113,10 +112,7 @@ def start_session(
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
-    """Return the robots.txt files that arguments name, in their order.
-
-    Raises :class:`CommandError` for one that names nothing, or a file that cannot be read.
-    """
+    """Return the robots.txt files that arguments name, in their order."""
     found: dict[str, Policy] = {}
     sites: dict[str, Target] = {}
     for given in dict.fromkeys(names):
@@ -151,24 +147,24 @@ def fetch_policies(
         missing = [origin for origin in origins if origin not in known]
         known.update((policy.origin, policy) for policy in session.policies(missing))
 
+    def is_unreachable(target: Target) -> bool:
+        return target.origin in known and known[target.origin].access.is_unreachable
+
     fetch(targets)
     others = {}
-    for target in targets:
-        policy, host = known.get(target.origin), urlsplit(target.origin or "")
+    for target in filter(is_unreachable, targets):
+        host = urlsplit(target.origin or "")
         name = host.hostname or ""
         is_expected = host.port or name in ("localhost", "::1") or name.startswith("127.")
-        is_unreachable = policy is not None and policy.access.is_unreachable
-        if is_expected and is_unreachable and not _SCHEME(target.given):
+        if is_expected and not _SCHEME(target.given):
             http = [f"http{url.removeprefix('https')}" for url in (target.url, target.origin or "")]
             others[target] = target._replace(url=http[0], origin=http[1])
     fetch(others.values())
-    for target, other in list(others.items()):
-        if known[other.origin].access.is_unreachable:
-            del others[target]
-        else:
-            text = f"{target.origin} does not answer: {other.origin} is used"
-            context.note(text, "hosts without https")
-    return [others.get(target, target) for target in targets]
+    used = {target: other for target, other in others.items() if not is_unreachable(other)}
+    for target, other in used.items():
+        text = f"{target.origin} does not answer: {other.origin} is used"
+        context.note(text, "hosts without https")
+    return [used.get(target, target) for target in targets]
 
 
 def archive_reader() -> Any:
@@ -196,7 +192,6 @@ def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
 # Files with URLs, which are read as streams
 
 FORMATS = ("lines", "jsonl", "sitemap")
-"""The formats of a file with URLs."""
 
 MAX_LINE = 1 << 20
 """Characters of a line, or of a URL in a sitemap. A longer one is cut."""

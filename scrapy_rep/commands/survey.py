@@ -28,7 +28,7 @@ from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
 from ..stores.urls import find_form, without_password
-from .context import MAX_BODY, CommandError, Context, ExitCode, needing, reading, tool, writing
+from .context import MAX_BODY, Context, ExitCode, needing, reading, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, start_session, target_of, urls_from, using_store
 from .texts import laid_out
@@ -85,9 +85,8 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
 def survey_tool(
     context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:
-    others = [each for each in (rows, compare) if each is not None and not each.endswith(ROW_FILES)]
-    if others:
-        raise CommandError(f"{others[0]} must end in {', '.join(ROW_FILES)}")
+    for name in (each for each in (rows, compare) if each is not None):
+        refuse_if(not name.endswith(ROW_FILES), f"{name} must end in {', '.join(ROW_FILES)}")
     for name in (each for each in (rows, html) if each is not None):
         with writing(name), open(name, "ab"):  # before the work begins
             pass
@@ -156,11 +155,10 @@ class Inputs:
             yield from self._of_lists()
 
     def _reader(self, name: str) -> Iterator[Row]:
-        """Return an iterator that reads an input. Raises CommandError if it is not one."""
         path = Path(name)
         if "://" in name:
-            if find_form(name) is None:
-                raise CommandError(f"{without_password(name)} is not the URL of a store")
+            is_store = find_form(name) is not None
+            refuse_if(not is_store, f"{without_password(name)} is not the URL of a store")
             return self._of_store(name)
         if path.is_dir():
             return self._of_folder(name)
@@ -195,10 +193,7 @@ class Inputs:
                 yield row_of(site, policy.body, status, result, time.time())
 
     def _origins(self, name: str) -> Iterator[str]:
-        """Yield the origins of a list of domains or URLs, which may have a rank before each.
-
-        Raises CommandError for a list without any.
-        """
+        """Yield the origins of a list of domains or URLs, which may have a rank before each."""
         has_sites = False
         for given in urls_from(name):
             origin = target_of(given if "://" in given else given.rpartition(",")[2]).origin
@@ -207,8 +202,7 @@ class Inputs:
             else:
                 has_sites = True
                 yield origin
-        if not has_sites:
-            raise CommandError(f"there is no site in {name}: {INPUTS}")
+        refuse_if(not has_sites, f"there is no site in {name}: {INPUTS}")
 
     def _of_folder(self, root: str) -> Iterator[Row]:
         """Read the regular files below a folder. Symbolic links are not followed."""
@@ -228,8 +222,8 @@ class Inputs:
                     self._unreadable(error, path)
                     continue
                 yield row_of(path.relative_to(root).as_posix(), body, at=found.st_mtime)
-        if not number and self.is_complete:
-            raise CommandError(f"there is no file in {root}: {INPUTS}")
+        is_empty = not number and self.is_complete
+        refuse_if(is_empty, f"there is no file in {root}: {INPUTS}")
 
     def _of_tar(self, name: str) -> Iterator[Row]:
         number = inflated = 0
@@ -247,8 +241,7 @@ class Inputs:
                         yield row_of(member.name, handle.read(MAX_BODY), at=member.mtime)
                         number += 1
         except _DAMAGED as error:
-            if not number:
-                raise CommandError(f"cannot read {name} as a tar file: {error}") from None
+            refuse_if(not number, f"cannot read {name} as a tar file: {error}")
             self._problem(f"{name} is damaged after {number:,} files: {error}")
 
     def _of_store(self, url: str) -> Iterator[Row]:

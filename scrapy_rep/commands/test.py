@@ -83,7 +83,6 @@ def test_tool(context: Context, name: str, robots: str) -> int:
 
 
 def _holds(kind: str, agent: Agent, verdict: Verdict | None) -> bool | None:
-    """Return whether an expectation holds; None if it is not known."""
     if verdict is None:
         return None
     # A use that no rule grants is not granted.
@@ -94,8 +93,7 @@ def _holds(kind: str, agent: Agent, verdict: Verdict | None) -> bool | None:
 def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:
     """Return the expectations of a file, at least one: line, kind, crawler and URL.
 
-    ``origin`` is that of paths, or empty. Raises :class:`CommandError` for an unreadable line, with
-    its number.
+    ``origin`` is that of paths, or empty.
     """
     try:
         lines = text.decode("utf-8-sig").splitlines()
@@ -108,13 +106,13 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
         if not words:
             continue
         where, kind = f"{name}, line {number}", words[0].lower()
-        if kind not in ("allow", "disallow") or len(words) != 3:
-            raise CommandError(f"{where}: write 'allow AGENT PATH' or 'disallow AGENT PATH'")
+        is_wrong = kind not in ("allow", "disallow") or len(words) != 3
+        refuse_if(is_wrong, f"{where}: write 'allow AGENT PATH' or 'disallow AGENT PATH'")
         given = words[2]
         is_path = given.startswith("/") and not given.startswith("//")
         target = target_of(origin + given if is_path else given, in_file=True)
-        if not target.is_valid or (target.origin is None and not is_path):
-            raise CommandError(f"{where}: {given!r} is neither a path nor a URL with a robots.txt")
+        is_wrong = not target.is_valid or (target.origin is None and not is_path)
+        refuse_if(is_wrong, f"{where}: {given!r} is neither a path nor a URL with a robots.txt")
         target = target._replace(given=given)
         found += ((number, kind, agent, target) for agent in resolve([words[1]]))
         is_long = len(found) > MAX_EXPECTATIONS
@@ -124,7 +122,6 @@ def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, st
 
 
 def _failure(record: Test) -> Renderables:
-    """Yield the text of an expectation that does not hold."""
     found = record.check
     is_known = record.holds is not None
     text = Text("failed" if is_known else "unknown", style=STYLES[False if is_known else None])

@@ -31,7 +31,6 @@ Row = tuple[str, "Text | str"]
 
 
 def word(allowed: bool | None) -> Text:
-    """Return the word for an answer, in its color."""
     return Text(WORDS[allowed], style=STYLES[allowed])
 
 
@@ -72,7 +71,6 @@ def table(*columns: str, right: Iterable[int] = (), **options: Any) -> Table:
 
 
 def indented(text: str | Text) -> RenderableType:
-    """Return a text whose lines are indented."""
     return Padding(text, (0, 0, 0, 8), expand=False)
 
 

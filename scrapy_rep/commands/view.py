@@ -246,10 +246,7 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
 
 
 def read_content(response: Response, page: Page) -> None:
-    """Put the title, the text and the links of a response into a record.
-
-    Never raises for what a site sends.
-    """
+    """Put the title, the text and the links of a response into a record."""
     if not isinstance(response, HtmlResponse):
         if isinstance(response, TextResponse):
             page.text = response.body[: 4 * MAX_TEXT].decode("utf-8", "replace")[:MAX_TEXT]
