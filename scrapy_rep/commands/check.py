@@ -162,8 +162,7 @@ def check_tool(
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
     file = None if robots is None else sources.read_policies([robots], context)[0]
-    plans: dict[str | None, Plan] | None = {} if plan else None
-    checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plans, explains)
+    checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plan, explains)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
 
@@ -179,8 +178,9 @@ class _Checker:
     file: Policy | None
     """The policy of a file, which holds for every URL."""
     archives: Sequence[str]
-    plans: dict[str | None, Plan] | None
+    has_plan: bool
     explains: bool
+    plans: dict[str | None, Plan] = field(default_factory=dict)
     counts: Counter[bool | None] = field(default_factory=Counter)
     unknown: int = 0
     """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
@@ -203,8 +203,8 @@ class _Checker:
         if self.explains:
             for answer in batch:
                 self.context.show(explain(*answer), explanation)
-        elif self.plans is not None:
-            self._plan(self.plans, batch)
+        elif self.has_plan:
+            self._plan(batch)
         else:
             self.context.write("".join(self._lines(batch)), flush=True)
 
@@ -298,10 +298,10 @@ class _Checker:
             record.since = policy.access.unreachable_since or policy.access.fetched_at
         return bool(record.refused) or (DISALLOWED in self.kinds and record.allowed is False)
 
-    def _plan(self, plans: dict[str | None, Plan], batch: Sequence[_Answer]) -> None:
+    def _plan(self, batch: Sequence[_Answer]) -> None:
         for target, agent, policy, verdict in batch:
             host = host_of(target.origin) if target.origin else None
-            plan = plans.setdefault(host, Plan(host=host))
+            plan = self.plans.setdefault(host, Plan(host=host))
             is_allowed = verdict is not None and verdict.allowed
             plan.allowed += is_allowed
             plan.dropped += not is_allowed

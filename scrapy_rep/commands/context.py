@@ -102,7 +102,6 @@ class Context:
         from ..settings import Settings
 
         self.as_json = as_json
-        """Whether the output is JSON Lines."""
         self._repeated: Counter[str] = Counter()
         try:
             self.scrapy_settings = get_project_settings() if project is None else project

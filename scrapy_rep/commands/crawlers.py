@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 from msgspec import Struct, convert, field, toml
 
@@ -67,13 +67,11 @@ class Agent(NamedTuple):
     """A crawler, as a robots.txt sees it."""
 
     name: str
-    """The name to show."""
     tokens: tuple[str, ...]
     """Its product tokens in lower case, in order of preference. Empty: only ``*`` applies."""
     ignores_wildcard: bool = False
     """Whether it ignores the group for ``*``, as AdsBot-Google does."""
     warning: str | None = None
-    """What the user should know about it."""
 
     @property
     def is_policy_token(self) -> bool:
@@ -87,11 +85,10 @@ class Agent(NamedTuple):
         ValueError for a URL that has no robots.txt.
         """
         verdict = policy.verdict(url, self.tokens)
-        robots: Any = getattr(policy, "robots", policy)
+        robots = policy if isinstance(policy, RobotsTxt) else policy.robots
         if self.is_policy_token and robots is not None:
-            stated: Mapping[str, Verdict] = robots.usage_policies(url)
             silent = Verdict(True, Reason.NO_RULES, detail=f"nothing is stated for {self.name}")
-            return stated.get(self.tokens[0], silent)
+            return robots.usage_policies(url).get(self.tokens[0], silent)
         if self.ignores_wildcard and verdict.agent == WILDCARD_AGENT:
             return Verdict(True, Reason.NO_RULES, detail=f"{self.name} ignores the group for *")
         return verdict
@@ -163,12 +160,9 @@ def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
 def well_known_crawlers() -> tuple[Crawler, ...]:
     """Return the crawlers of the table, in its order: those of an operator follow each other."""
     document = toml.decode(files("scrapy_rep").joinpath("crawlers.toml").read_bytes())
-    sources = {key: (row["url"], row["seen"]) for key, row in document["source"].items()}
-    return tuple(
-        convert({"tokens": [row["name"]], **row, "source": url, "seen": seen}, Crawler)
-        for row in document["crawler"]
-        for url, seen in [sources[row["source"]]]
-    )
+    sources = {key: {**row, "source": row["url"]} for key, row in document["source"].items()}
+    rows = [{"tokens": [row["name"]], **row} for row in document["crawler"]]
+    return tuple(convert(row | sources[row["source"]], Crawler) for row in rows)
 
 
 @lru_cache(maxsize=1024)

@@ -73,7 +73,6 @@ class Answer(Struct, kw_only=True):
     rule: Rule | None = None
 
     def judge(self, verdict: Verdict) -> None:
-        """Take over the answer of a verdict."""
         self.allowed, self.reason, self.detail = verdict[0], verdict.reason.value, verdict.detail
         self.group = verdict.agent
         self.rule = verdict.rule and Rule(**verdict.rule._asdict())

@@ -135,7 +135,12 @@ def main(
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{program}: {printable(' '.join(message.split()), 1000)}\n")
         code = error.exit_code
-    return _flushed(code)
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # Python would complain about what is left when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE if isinstance(error, BrokenPipeError) else ExitCode.USAGE
+    return code
 
 
 def console() -> NoReturn:
@@ -151,16 +156,6 @@ def _prepare_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-
-
-def _flushed(code: int) -> int:
-    """Write what is left. Python would complain about an error when it exits."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.BROKEN_PIPE if isinstance(error, BrokenPipeError) else ExitCode.USAGE
-    return code
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ CLOSED = (Reason.UNREACHABLE, Reason.DISALLOWED_STATUS)
 """The states without rules in which everything is disallowed."""
 
 OTHERS = "all other crawlers (*)"
-"""The name of the group for ``*``."""
 
 
 class RankedRule(Rule, kw_only=True):

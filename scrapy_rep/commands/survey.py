@@ -47,7 +47,6 @@ INPUTS = (
 )
 
 _TAR = re.compile(r"\.(tar(\.\w+)?|t[bgx]z2?)\Z", re.IGNORECASE)
-"""How the name of a tar file ends."""
 
 _FETCHING = {
     "REP_TTL_RANGE": (86_400, 86_400),
@@ -142,7 +141,6 @@ class Inputs:
     def __init__(self, names: Iterable[str], context: Context) -> None:
         self._context = context
         self.is_complete = True
-        """Whether all of the inputs could be read."""
         self.row_files: list[Path] = []
         """Files with rows of other surveys, which the database reads."""
         self._lists: list[str] = []

@@ -60,9 +60,8 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     text = context.read_file(name)
     (policy,) = read_policies([robots], context)
     expectations = read_expectations(text, name, policy.origin or "")
-    for warning in dict.fromkeys(agent.warning for _, _, agent, _ in expectations):
-        if warning:
-            context.warn(warning)
+    for warning in filter(None, dict.fromkeys(agent.warning for _, _, agent, _ in expectations)):
+        context.warn(warning)
     counts: Counter[bool | None] = Counter()
     for line, kind, agent, target in expectations:
         verdict = None if policy.access.is_unreachable else agent.verdict(policy, target.url)

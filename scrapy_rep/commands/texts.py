@@ -24,7 +24,6 @@ MAX_CELL = 400
 """Characters of a URL in a table."""
 
 Renderables: TypeAlias = "Iterator[RenderableType]"
-"""What a listing yields."""
 
 Row = tuple[str, "Text | str"]
 """A name and a value."""
