@@ -45,7 +45,6 @@ MAX_HOSTS = 50
 """Hosts of a plan that are shown as text. JSON has all."""
 
 DISALLOWED, REFUSED = "disallowed", "refused"
-"""What ``--only`` takes."""
 
 _Answer: TypeAlias = "tuple[Target, Agent, Policy | None, Verdict | None]"
 """A URL, a crawler, and the policy and the verdict if they are known."""
@@ -142,9 +141,8 @@ def check_tool(
     others = kinds - {DISALLOWED, REFUSED}
     refuse_if(others, f"--only takes {DISALLOWED}, {REFUSED}, or {DISALLOWED},{REFUSED}")
     refuse_if(plan and (robots or only), "--plan asks the sites: it excludes --robots and --only")
-    refuse_if(
-        archives and (robots or not only), "--archive belongs to --only, and excludes --robots"
-    )
+    is_misplaced = archives and (robots or not only)
+    refuse_if(is_misplaced, "--archive belongs to --only, and excludes --robots")
     refuse_if(not urls and source is None, "give URLs, or a file with URLs: --from FILE")
     is_formed = from_format or url_field
     refuse_if(is_formed and not source, "--from-format and --url-field belong to a file with URLs")

@@ -167,10 +167,9 @@ def well_known_crawlers() -> tuple[Crawler, ...]:
 
 @lru_cache(maxsize=1024)
 def crawlers_of(value: str) -> tuple[Crawler, ...]:
-    """Return the crawlers that a value of ``-a`` stands for. Empty: it is a token like any other.
+    """Return the well-known crawlers that a value of ``-a`` stands for.
 
-    It is the name of a crawler, a User-Agent header with its token, or a purpose, which stands for
-    all crawlers with that purpose. The case does not matter.
+    It is a name, a User-Agent header with its token, or the purpose of all of them, in any case.
     """
     name = value.strip().lower()
     crawlers = well_known_crawlers()

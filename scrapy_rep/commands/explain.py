@@ -141,10 +141,7 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
 
 
 def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> list[str]:
-    """Return which of some uses a robots.txt refuses for a URL, each with the line that does.
-
-    No uses stand for all of them.
-    """
+    """Return which of some uses, or of all, are refused for a URL, each with the line that does."""
     robots = policy.robots
     tokens = None if robots is None else agent.tokens_in(robots)
     if robots is None or tokens is None or (usage := _usage_of(robots, url, tokens)) is None:

@@ -41,8 +41,6 @@ MAX_PENDING = 1000
 """Policies that are waited for at the same time."""
 
 OVERRIDDEN: dict[str, Any] = {
-    # Only what downloads count. The rest of a project may write files, open databases or use the
-    # queue of a crawl that is running.
     "CLOSESPIDER_ERRORCOUNT": 0,
     "DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter",
     "EXTENSIONS": {},
@@ -62,7 +60,8 @@ OVERRIDDEN: dict[str, Any] = {
     "TWISTED_REACTOR": default_settings.TWISTED_REACTOR,
     "TWISTED_REACTOR_ENABLED": True,
 }
-"""The settings of a project that are replaced, and their values here."""
+"""The settings of a project that are replaced. Only those of downloads stay: the others may write
+files, open databases or use the queue of a crawl that is running."""
 
 
 class Session(Spider):
@@ -90,10 +89,7 @@ class Session(Spider):
             yield request
 
     def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
-        """Yield the policies of any number of origins, each as soon as it is known.
-
-        ``page_url`` is the page that needs them, if any.
-        """
+        """Yield the policies of origins, each as soon as it is known, for the page if any."""
         return self.results(self._policy(origin, page_url) for origin in origins)
 
     def download(self, request: Request) -> Response:
@@ -103,10 +99,7 @@ class Session(Spider):
         return response
 
     def results(self, works: Iterable[Coroutine[Any, Any, T]]) -> Iterator[T]:
-        """Run coroutines in Scrapy's event loop, and yield each result as soon as it is known.
-
-        Raises :class:`CommandError` if a component of the project ends Scrapy meanwhile.
-        """
+        """Run coroutines in Scrapy's event loop, and yield each result as soon as it is known."""
         done: SimpleQueue[Future[Any]] = SimpleQueue()
         self.ended.add_done_callback(done.put)
         left, pending = iter(works), 0
@@ -118,7 +111,7 @@ class Session(Spider):
                 return
             future = done.get()
             if future is self.ended:
-                raise NoAnswerError(ENDED_EARLY)
+                raise NoAnswerError(ENDED_EARLY)  # by a component of the project
             pending -= 1
             yield future.result()
 

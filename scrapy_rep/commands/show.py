@@ -142,11 +142,8 @@ def _stated(*parts: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
 
 def _usage(values: RecordValues, above: RecordValues) -> dict[str, Iterable[str]]:
     """Return what is stated about use in a group, or else above the groups."""
-    return {
-        "Content-Usage": _statements_of(values, CONTENT_USAGE),
-        "Content-Signal": _statements_of(values, CONTENT_SIGNAL)
-        or _statements_of(above, CONTENT_SIGNAL),
-    }
+    signals = _statements_of(values, CONTENT_SIGNAL) or _statements_of(above, CONTENT_SIGNAL)
+    return {"Content-Usage": _statements_of(values, CONTENT_USAGE), "Content-Signal": signals}
 
 
 def _statements_of(values: RecordValues, kind: Any) -> list[str]:
@@ -254,13 +251,11 @@ def diff_tool(context: Context, old: str, new: str) -> int:
 
 def _compare(policies: Sequence[Policy], record: Diff) -> None:
     old, new = map(record_of, policies)
-    pairs = [*_crawlers(old, new), ([], old, new)]
-    # Many crawlers may share a large group, which is read once.
-    parts: dict[int, Any] = {id(part): part for _, *both in pairs for part in both}
-    stated = {key: _meanings(part) for key, part in parts.items()}
+    parts: list[Group | Show] = [*old.groups, *new.groups, old, new]
+    stated = {id(part): _meanings(part) for part in parts}  # many crawlers may share a large group
     room = MAX_LISTED
-    for names, *both in pairs:
-        one, two = (stated[id(part)] for part in both)
+    for names, *both in (*_crawlers(old, new), ([], old, new)):
+        one, two = (stated.get(id(part), {}) for part in both)
         removed = [text for key, text in one.items() if key not in two]
         added = [text for key, text in two.items() if key not in one]
         if removed or added:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from .session import Session
 
 FORMS = "a file ('-': standard input), or a site"
-"""The forms of a robots.txt, for help texts."""
 
 # "mailto:x", but not "example.com:8080/x".
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
@@ -100,10 +99,7 @@ def of_file(name: str, body: bytes) -> Policy:
 def start_session(
     context: Context, *, reads_tdm_files: bool = False
 ) -> AbstractContextManager[Session]:
-    """Start Scrapy, and return a session that ends it.
-
-    With ``reads_tdm_files``, a TDM file is fetched together with the robots.txt of its site.
-    """
+    """Start Scrapy, and return a session that ends it. ``reads_tdm_files``: as a crawl does."""
     from .session import open_session  # only what needs the network starts Scrapy
 
     if not reads_tdm_files:

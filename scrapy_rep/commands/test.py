@@ -90,10 +90,7 @@ def _holds(kind: str, agent: Agent, verdict: Verdict | None) -> bool | None:
 
 
 def read_expectations(text: bytes, name: str, origin: str) -> list[tuple[int, str, Agent, Target]]:
-    """Return the expectations of a file, at least one: line, kind, crawler and URL.
-
-    ``origin`` is that of paths, or empty.
-    """
+    """Return line, kind, crawler and URL of expectations. ``origin`` is that of paths, or empty."""
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

@@ -44,16 +44,13 @@ def named_values(rows: Iterable[Row]) -> Table:
 
 
 def listed(name: str, values: Sequence[str], most: int, left_out: int = 0) -> list[Row]:
-    """Return rows for values, of which ``most`` are shown. Only the first one has the name.
-
-    ``left_out`` values are missing already.
-    """
+    """Return rows for the texts of :func:`shown`. Only the first one has the name."""
     rows = shown(values, most, left_out)
     return [("" if number else name, row) for number, row in enumerate(rows)]
 
 
 def shown(values: Sequence[str], most: int, left_out: int = 0) -> list[str]:
-    """Return the first values, and how many more there are."""
+    """Return the first values, and how many more there are. ``left_out`` are missing already."""
     left = len(values[most:]) + left_out
     return [*map(printable, values[:most]), *([f"and {left:,} more"] if left else [])]
 
