@@ -73,7 +73,7 @@ class Tools(click.Group):
         return found
 
     def invoke(self, ctx: click.Context) -> int:
-        """Run a tool and return its exit code. Click would end otherwise where nothing reads."""
+        """Run a tool and return its exit code. Click has other codes for Ctrl-C and pipes."""
         try:
             code: int = super().invoke(ctx) or ExitCode.OK
             with writing():

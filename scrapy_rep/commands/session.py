@@ -89,7 +89,7 @@ class Session(Spider):
             yield request
 
     def policies(self, origins: Iterable[str], page_url: str | None = None) -> Iterator[Policy]:
-        """Yield the policies of origins, each as soon as it is known, for the page if any."""
+        """Yield the policies of origins, each as soon as it is known. ``page_url`` needs them."""
         return self.results(self._policy(origin, page_url) for origin in origins)
 
     def download(self, request: Request) -> Response:

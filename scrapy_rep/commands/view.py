@@ -183,8 +183,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
                     link.judge(crawler.verdict(policy, link.url))
             record.contradictions = list(_contradictions(check, page))
     context.show(record, listing)
-    access = check.robots_txt
-    if (access and access.is_unreachable) or (check.allowed and record.page is None):
+    if policy.access.is_unreachable or (check.allowed and record.page is None):
         return ExitCode.UNKNOWN
     return ExitCode.OK if check.allowed and not record.contradictions else ExitCode.FOUND
 
