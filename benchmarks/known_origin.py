@@ -90,7 +90,7 @@ class Asker(Spider):
             yield (time.perf_counter() - began) / len(requests)
             for request in requests:
                 if isinstance(middleware, RobotsTxtMiddleware):
-                    middleware.frontier.finish_unsent(request)
+                    middleware.frontier.end(request, sent=False)
 
     def _paced_rounds(self, root: str) -> Iterator[float]:
         engine: Any = self.crawler.engine
@@ -115,7 +115,7 @@ class Asker(Spider):
                     middleware.process_request(request).send(None)
                     raise AssertionError("it waits for something")
                 if ours:
-                    ours.frontier.finish(request, sent=False)
+                    ours.frontier.end(request, sent=False)
             yield (time.perf_counter() - began) / len(requests)
 
 

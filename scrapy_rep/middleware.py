@@ -181,7 +181,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self, request: Request, verdict: Verdict, response: Response | None = None
     ) -> RobotsTxtDisallowed:
         """End a request, because it or its response is dropped. Returns the exception."""
-        self.frontier.finish_unsent(request)  # one that was sent has ended with its response
+        self.frontier.end(request, sent=False)  # one that was sent has ended with its response
         return self._recorder.dropped(request, verdict, response)
 
     def _go_back(self, request: Request) -> Request:
@@ -190,7 +190,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         Raises IgnoreRequest if a caller of ``engine.download_async`` has waited for it too long:
         the engine would download it again.
         """
-        self.frontier.finish_unsent(request)
+        self.frontier.end(request, sent=False)
         if self.crawl.closing.is_called(request):
             self._recorder.count("robotstxt/abandoned_count")
             raise IgnoreRequest(
@@ -229,11 +229,9 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     def _end(self, request: Request, *, sent: bool) -> None:
         """End a request. ``sent`` says whether its site may have received it."""
+        self.frontier.end(request, sent=sent)
         if sent:
-            self.frontier.finish_sent(request)
             self._recorder.events.ended(request)
-        else:
-            self.frontier.finish_unsent(request)
 
     async def _check_final_url(self, request: Request, response: Response) -> Request | Response:
         """Return a response whose URL is not that of its request, if the spider may get it."""

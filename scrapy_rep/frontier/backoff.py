@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from ..clock import Clock
 from ..recorder import Recorder
 from ..settings import Settings
-from .hosts import MAX_IDLE_HOSTS, Host
+from .hosts import MAX_IDLE_HOSTS, Host, InProgress
 
 SLOW_DOWN = frozenset({429, 503})
 """The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
@@ -27,22 +27,21 @@ class Backoff:
         self._held: dict[str, float] = {}
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
 
-    def note(
-        self, host: Host, origin: str | None, status: int, seconds: float | None, *, is_late: bool
-    ) -> bool:
-        """Note an answer of a host. Returns whether its pace has changed.
+    def note(self, started: InProgress, status: int, seconds: float | None) -> bool:
+        """Note the answer to a request. Returns whether the pace of its host has changed.
 
         ``seconds`` is the time for which the answer asks. Any answer that does not ask for fewer
-        requests ends the back-off. ``is_late``: the request started before the host was held, so
-        its answer neither ends the back-off nor doubles it.
+        requests ends the back-off. If the request started before the host was held, its answer
+        neither ends the back-off nor doubles it.
         """
-        now = self._clock.monotonic()
+        host, origin, now = started.host, started.origin, self._clock.monotonic()
+        is_late, is_first = started.backoffs != host.backoffs, not host.backoffs
         if status not in SLOW_DOWN:
-            has_ended = host.backoffs > 0 and not is_late
-            if has_ended:
-                host.end_backoff()
-                self._held.pop(host.name, None)
-            return has_ended
+            if is_late or is_first:
+                return False
+            host.end_backoff()
+            self._held.pop(host.name, None)
+            return True
         doubled = FIRST_BACKOFF * 2.0 ** min(host.backoffs, 30)  # some 34 years
         hold = min(seconds or doubled, self._most)
         added = hold - max(host.held_until - now, 0)
@@ -50,7 +49,6 @@ class Backoff:
             if seconds is not None:  # a little later: not counted as one more
                 host.held_until = max(host.held_until, now + hold)
             return False
-        is_first = not host.backoffs
         self._recorder.held(
             host.name, origin, status=status, seconds=hold, added=added, is_first=is_first
         )

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 from math import inf
+from operator import attrgetter
 
 from scrapy import Request
 from scrapy.http import Response
@@ -29,24 +30,14 @@ from ..recorder import Recorder
 from ..scrapy_internals import Engine
 from ..settings import CACHED_FLAG, IS_ROBOTSTXT_REQUEST, Settings
 from .backoff import SLOW_DOWN, Backoff
-from .hosts import (
-    MAX_IDLE_HOSTS,
-    Host,
-    Hosts,
-    InProgress,
-    Queue,
-    Queues,
-    Rank,
-    Ranked,
-    Slot,
-    pace_gate,
-)
+from .hosts import MAX_IDLE_HOSTS, Host, Hosts, InProgress, Queue, Queues, Rank, Ranked, Slot
 from .look_ahead import LookAhead, Missing
 from .readers import Readers
 from .replacement import log_replacement
 from .reservation import Reservations
 
 logger = get_logger(__name__)
+_order = attrgetter("order")
 
 MIN_WAIT = 0.01
 """Seconds. A shorter wait is not counted: it is only a turn of the event loop."""
@@ -102,14 +93,13 @@ class Frontier:
 
     def delay_of(self, host: str) -> float:
         """Return the delay of a host in seconds; 0 if it has none."""
-        return self.hosts.delay(host)
+        found = self.hosts.hosts.get(host)
+        return 0 if found is None else found.delay
 
     def set_delay(self, host: str, origin: str, seconds: float) -> None:
         """Set the seconds between two requests to a host that one of its origins asks for."""
-        found = self.hosts.known(host)
-        known = 0 if found is None else found.delays.get(origin, 0)
-        if seconds != known:
-            found = self.hosts.host(host)
+        found = self.hosts.host(host)
+        if seconds != found.delays.get(origin, 0):
             found.set_delay(origin, seconds)
             self.update_host(found)
 
@@ -148,9 +138,9 @@ class Frontier:
 
         They start between pages if there are some, and else one at a time.
         """
-        if owner.drops.size and self._ready:
-            return self._look_ahead.is_turn_of_drops
-        return owner.drops.size > 0 and not self.dropped.active
+        if not owner.drops.size:
+            return False
+        return self._look_ahead.is_turn_of_drops if self._ready else not self.dropped.active
 
     @property
     def queue_size(self) -> int:
@@ -212,22 +202,24 @@ class Frontier:
         host, slot = self.hosts.of(address)
         for queue in host.origins.get(address.origin, ()):
             if queue.address == address and not queue.owner.is_scheduled:
-                return _behind_others(queue)
+                return host.behind_others
         return self._pace_gate(host, slot)
 
     def _pace_gate(self, host: Host, slot: Slot, started: Request | None = None) -> Gate:
         """Return what the pace means for one more request, or for one that is in progress."""
         if slot.unsent is None and not host.is_paced and slot.active < slot.limit:
             return READY  # the usual case
-        unsent = slot.unsent if slot.unsent is not started else None
-        return pace_gate(
-            host,
-            slot,
-            has_started=started is not None,
-            is_reserved=self._reservations is None or self._reservations.is_reserved(host),
-            seconds_unsent=self.engine.seconds_unsent(unsent) if unsent is not None else 0,
-            now=self.clock.monotonic(),
-        )
+        if slot.unsent is not None and slot.unsent is not started:
+            seconds = self.engine.seconds_unsent(slot.unsent)
+            if seconds:
+                return Gate(Place.WAITING, seconds, Wait.UNSENT)
+        if not host.is_paced:
+            return host.behind_others if started is None and slot.active >= slot.limit else READY
+        gate = host.gate(self.clock.monotonic(), has_started=started is not None)
+        reservations = self._reservations
+        if gate is not READY or reservations is None or reservations.is_reserved(host):
+            return gate
+        return Gate(Place.WAITING, wait=Wait.RESERVATION)
 
     def update_host(self, host: Slot) -> None:
         """Find the places again of the queues that the pace or the end of a request may move."""
@@ -249,7 +241,7 @@ class Frontier:
 
     def update_origin(self, host: str, origin: str) -> None:
         """Find the places of the queues of an origin again: its policy has changed."""
-        found = self.hosts.known(host)
+        found = self.hosts.hosts.get(host)
         if found is not None:
             for queue in sorted(found.origins.get(origin, ()), key=_order):
                 self.update(queue)
@@ -262,8 +254,8 @@ class Frontier:
         gate, keeper = self.gate(queue), queue.keeper
         if gate.wait is Wait.RESERVATION and self._reservations is not None:
             self._reservations.request(queue.host)
-        if gate.place is Place.READY and queue.owner.is_capped:
-            gate = _capped(queue, gate)
+        if gate.place is Place.READY and queue.owner.is_capped and not queue.is_next:
+            gate = queue.host.behind_others  # it is the turn of others
         if gate.place is Place.WAITING and gate.seconds < inf:
             host = queue.waits_for(gate) or queue.host
             host.set_alarm(self.clock, gate.seconds, self._ring)
@@ -274,16 +266,15 @@ class Frontier:
 
     def _move(self, queue: Queue, gate: Gate) -> None:
         """Bring a queue to its place."""
-        place, old = gate.place, queue.place
+        place, old, owner = gate.place, queue.place, queue.owner
         queue.keep(gate)
-        ranked = queue.owner.ranked.get(place)
+        ranked = owner.ranked.get(place)
         rank = self._rank(queue, place) if ranked is not None else ()
         if place is old and rank == queue.rank:
             return
         if old is Place.EMPTY:
-            for each in {queue.host, queue.slot}:
-                each.add(queue)
-        elif (old_ranked := queue.owner.ranked.get(old)) is not None:
+            queue.attach()
+        elif (old_ranked := owner.ranked.get(old)) is not None:
             old_ranked.remove(queue)
         if place is not old:
             self._count_wait(queue, place)
@@ -293,16 +284,11 @@ class Frontier:
             if old is not Place.EMPTY:  # else the engine asks for a request: it has just stored one
                 self.engine.wake()
         elif place is Place.EMPTY:
-            self._remove(queue)
+            owner.remove(queue)
+            queue.detach()
+            self._release_unwanted(queue.host)
         else:
-            queue.owner.serve(queue)
-
-    def _remove(self, queue: Queue) -> None:
-        """Forget a queue without requests."""
-        queue.owner.remove(queue)
-        for each in {queue.host, queue.slot}:
-            each.remove(queue)
-        self._release_unwanted(queue.host)
+            owner.serve(queue)
 
     def _count_wait(self, queue: Queue, place: Place) -> None:
         """Count the wait of a queue that comes to another place."""
@@ -387,7 +373,7 @@ class Frontier:
             self._look_ahead.note_page()
         is_capped = queue.place is Place.READY and queue.size and queue.owner.is_capped
         if is_capped and queue.keeper.first_blocked is not None:  # whose turn is next
-            self._move(queue, _behind_others(queue))
+            self._move(queue, queue.host.behind_others)
         self.readers.call()
         is_scheduled = queue.owner.is_scheduled
         started = InProgress(host, slot, address.origin, is_scheduled, host.backoffs)
@@ -398,7 +384,7 @@ class Frontier:
         """Start a request whose gate is open, unless its queue has started it."""
         started = self.in_progress.get(request)
         if started is None or started.host is self.dropped:
-            self.finish_unsent(request)
+            self.end(request, sent=False)
             host, slot = self.hosts.of(address)
             self._begin(request, InProgress(host, slot, address.origin, False, host.backoffs), host)
 
@@ -420,17 +406,13 @@ class Frontier:
 
     def finish(self, request: Request) -> None:
         """End a request, if it is in progress. It was sent if it has reached its download slot."""
-        self._finish(request, sent="download_slot" in request.meta)
+        self.end(request, sent="download_slot" in request.meta)
 
-    def finish_sent(self, request: Request) -> None:
-        """End a request that its site may have received: the delay of its host begins now."""
-        self._finish(request, sent=True)
+    def end(self, request: Request, *, sent: bool) -> None:
+        """End a request, if it is in progress.
 
-    def finish_unsent(self, request: Request) -> None:
-        """End a request that was not sent."""
-        self._finish(request, sent=False)
-
-    def _finish(self, request: Request, *, sent: bool) -> None:
+        ``sent``: its site may have received it, so the delay of its host begins now.
+        """
         started = self.in_progress.pop(request, None)
         if started is None:
             return
@@ -482,11 +464,10 @@ class Frontier:
 
     def note_answer(self, started: InProgress, status: int, seconds: float | None) -> None:
         """Hold the host of a request, or end that, as the answer says. See :meth:`.Backoff.note`"""
-        host, is_late = started.host, started.backoffs != started.host.backoffs
-        if self._backoff.note(host, started.origin, status, seconds, is_late=is_late):
+        host = started.host
+        if self._backoff.note(started, status, seconds):
             if host.backoffs and self._reservations is not None:
-                hold = host.held_until - self.clock.monotonic()
-                self._reservations.request(host, hold=hold)
+                self._reservations.request(host, host.held_until - self.clock.monotonic())
             self.update_host(host)
 
     def hold_again(self, held: dict[str, float]) -> None:
@@ -510,23 +491,3 @@ class Frontier:
             if not any(map(self._is_served, host.queues)):
                 host.cancel_alarm()
             self._release_unwanted(host)
-
-
-def _order(queue: Queue) -> int:
-    return queue.order
-
-
-def _capped(queue: Queue, gate: Gate) -> Gate:
-    """Return the gate of a queue that is ready, if no more queues of its host are than may start.
-
-    Otherwise it is the turn of others.
-    """
-    limiter = queue.limiter
-    room = 1 if limiter.is_paced else limiter.limit - limiter.active
-    is_full = len(limiter.ready) - (queue in limiter.ready) >= room
-    return _behind_others(queue) if is_full else gate
-
-
-def _behind_others(queue: Queue) -> Gate:
-    """Return the gate of a queue that waits for its turn at its host or slot."""
-    return Gate(Place.WAITING, wait=Wait.DELAY if queue.host.is_paced else Wait.CONCURRENCY)

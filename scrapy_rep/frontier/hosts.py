@@ -75,20 +75,6 @@ class Slot:
                 return next(iter(self.blocked[order]))
         return None
 
-    def add(self, queue: Queue) -> None:
-        """Add a queue, which has requests now."""
-        self.origins.setdefault(queue.address.origin, {})[queue] = None
-
-    def remove(self, queue: Queue) -> None:
-        """Remove a queue without requests."""
-        own = self.origins[queue.address.origin]
-        del own[queue]
-        if not own:
-            del self.origins[queue.address.origin]
-        if not self.origins:
-            self.blocked.clear()
-            self.cancel_alarm()
-
     def set_alarm(self, clock: Clock, seconds: float, ring: Callable[[Slot], None]) -> None:
         """Call ``ring`` with this host or slot after so many seconds, or earlier."""
         at = clock.monotonic() + seconds
@@ -97,7 +83,6 @@ class Slot:
             self.alarm_at, self.alarm = at, clock.call_later(seconds, ring, self)
 
     def cancel_alarm(self) -> None:
-        """Forget the alarm."""
         if self.alarm is not None:
             self.alarm.cancel()
         self.alarm_at = inf
@@ -139,6 +124,19 @@ class Host(Slot):
         """Note that an answer has not asked for fewer requests."""
         self.backoffs, self.held_until = 0, -inf
         self.is_paced = self.delay > 0
+
+    @property
+    def behind_others(self) -> Gate:
+        """The gate of a request whose turn comes when others have ended."""
+        return Gate(Place.WAITING, wait=Wait.DELAY if self.is_paced else Wait.CONCURRENCY)
+
+    def gate(self, now: float, *, has_started: bool) -> Gate:
+        """Return what the pace means for a request. See :meth:`seconds_left`."""
+        seconds = self.seconds_left(now, has_started=has_started)
+        if not seconds:
+            return READY
+        is_held = self.held_until > now or not self.delay
+        return Gate(Place.WAITING, seconds, Wait.BACKOFF if is_held else Wait.DELAY)
 
     def seconds_left(self, now: float, *, has_started: bool = False) -> float:
         """Return the seconds until one more request may start, as far as the pace is concerned.
@@ -191,32 +189,21 @@ class Hosts:
             host.set_delay(origin or "", self._known_delay(origin))
         return host
 
-    def _slot(self, name: str) -> Slot:
-        slot = self.slots.get(name)
-        if slot is None:
-            slot = self.slots[name] = Slot(name, *self._limits(name))
-        return slot
-
     def _limits(self, name: str) -> tuple[float, bool]:
         return self._settings.concurrency_of(name), self._settings.delays(name)
 
     def of(self, address: Address) -> tuple[Host, Slot]:
         """Return the host whose pace applies, and the host or slot whose concurrency does."""
-        host = self.host(address.host, address.origin)
-        return host, host if address.slot is None else self._slot(address.slot)
-
-    def known(self, name: str) -> Host | None:
-        """Return a host that has requests, or had some; None for any other."""
-        return self.hosts.get(name)
+        host, name = self.host(address.host, address.origin), address.slot
+        if name is None:
+            return host, host
+        if name not in self.slots:
+            self.slots[name] = Slot(name, *self._limits(name))
+        return host, self.slots[name]
 
     def all_queues(self) -> Iterator[Queue]:
         """Return all queues with requests."""
         return chain.from_iterable(host.queues for host in self.hosts.values())
-
-    def delay(self, name: str) -> float:
-        """Return the delay of a host in seconds; 0 if it has none."""
-        found = self.known(name)
-        return 0 if found is None else found.delay
 
     def queues_of(self, origin: str) -> Collection[Queue]:
         """Return the queues of an origin with requests."""
@@ -234,33 +221,6 @@ class Hosts:
             if not (slot.origins or slot.active):
                 del self.slots[name]
         self._most = len(self.hosts) + len(self.slots) + MAX_IDLE_HOSTS
-
-
-def pace_gate(
-    host: Host,
-    slot: Slot,
-    *,
-    has_started: bool,
-    is_reserved: bool,
-    seconds_unsent: float,
-    now: float,
-) -> Gate:
-    """Return what the pace of a host, and the concurrency of a host or download slot, mean.
-
-    ``has_started``: the answer is for a request that is in progress. ``seconds_unsent``: the
-    seconds until the last request may have left a slot with a delay. ``now`` is monotonic.
-    """
-    if seconds_unsent:
-        return Gate(Place.WAITING, seconds_unsent, Wait.UNSENT)
-    if host.is_paced:
-        seconds = host.seconds_left(now, has_started=has_started)
-        if seconds:
-            is_held = host.held_until > now or not host.delay
-            return Gate(Place.WAITING, seconds, Wait.BACKOFF if is_held else Wait.DELAY)
-        return READY if is_reserved else Gate(Place.WAITING, wait=Wait.RESERVATION)
-    if has_started or slot.active < slot.limit:
-        return READY
-    return Gate(Place.WAITING, wait=Wait.CONCURRENCY)
 
 
 class Queue(ABC):
@@ -293,6 +253,29 @@ class Queue(ABC):
     def limiter(self) -> Slot:
         """The host or slot that says how many requests may start."""
         return self.host if self.host.is_paced else self.slot
+
+    @property
+    def is_next(self) -> bool:
+        """Whether no more queues of its host are ready than may start, if this one is."""
+        limiter = self.limiter
+        room = 1 if limiter.is_paced else limiter.limit - limiter.active
+        return len(limiter.ready) - (self in limiter.ready) < room
+
+    def attach(self) -> None:
+        """Add the queue to its host and slot: it has requests now."""
+        for each in {self.host, self.slot}:
+            each.origins.setdefault(self.address.origin, {})[self] = None
+
+    def detach(self) -> None:
+        """Remove the queue from its host and slot: it has no more requests."""
+        for each in {self.host, self.slot}:
+            own = each.origins[self.address.origin]
+            del own[self]
+            if not own:
+                del each.origins[self.address.origin]
+            if not each.origins:
+                each.blocked.clear()
+                each.cancel_alarm()
 
     def waits_for(self, gate: Gate) -> Slot | None:
         """Return the host or slot that has to become free; None if the policy makes it wait."""

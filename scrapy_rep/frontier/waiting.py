@@ -61,7 +61,7 @@ class Waiting(Queues):
         address, started = frontier.policies.address(request), frontier.in_progress.get(request)
         if started is not None and started.host is frontier.dropped:
             address = address._replace(kind=Kind.EXEMPT)  # allowed by a subclass or a new policy
-        frontier.finish_unsent(request)
+        frontier.end(request, sent=False)
         if not frontier.closing.may_wait(request):
             return False
         self._waiters[request] = waiter
@@ -70,7 +70,7 @@ class Waiting(Queues):
             self._push(address, request)
             return await maybe_deferred_to_future(waiter)
         except BaseException:  # it was canceled
-            frontier.finish_unsent(request)
+            frontier.end(request, sent=False)
             raise
         finally:
             if self._waiters.pop(request, None) is not None:

@@ -2,7 +2,7 @@
 
 Nothing here reads a clock, starts something, or changes what it looks at. A gate has two parts,
 which are asked in this order: :func:`policy_gate` says what the policy of an origin means, and
-:func:`~scrapy_rep.frontier.hosts.pace_gate` what the pace of its host does.
+:meth:`.Host.gate` what the pace of its host does.
 """
 
 from __future__ import annotations

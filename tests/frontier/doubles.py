@@ -224,7 +224,7 @@ class FakeCrawl:
     def end(self, request: Request, *, sent: bool = True) -> None:
         """End a request."""
         self.engine.active.discard(request)
-        (self.frontier.finish_sent if sent else self.frontier.finish_unsent)(request)
+        self.frontier.end(request, sent=sent)
 
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""
@@ -234,7 +234,7 @@ class FakeCrawl:
         if is_open:
             self.frontier.enter(request, address)
         else:
-            self.frontier.finish_unsent(request)  # as if it began to wait
+            self.frontier.end(request, sent=False)  # as if it began to wait
         return is_open
 
     def wait(self, *requests: Request) -> list[Deferred[bool]]:
