@@ -31,8 +31,7 @@ from ..scrapy_internals import Engine
 from ..settings import CACHED_FLAG, IS_ROBOTSTXT_REQUEST, Settings
 from .backoff import SLOW_DOWN, Backoff
 from .hosts import MAX_IDLE_HOSTS, Host, Hosts, InProgress, Queue, Queues, Rank, Ranked, Slot
-from .look_ahead import LookAhead, Missing
-from .readers import Readers
+from .look_ahead import LookAhead, Missing, Readers
 from .replacement import log_replacement
 from .reservation import Reservations
 
@@ -161,7 +160,8 @@ class Frontier:
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
-        while unknown.size and self._look_ahead.may_fetch(self._ready):
+        needs_fetch, can_begin = self._look_ahead.needs_fetch, self.fetches.can_begin
+        while unknown.size and needs_fetch(self._ready) and can_begin():
             queue = unknown.first()
             self._look_ahead.note_fetch()
             self.update(queue)

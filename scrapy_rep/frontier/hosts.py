@@ -27,8 +27,8 @@ MAX_IDLE_HOSTS = 10_000
 """After so many new hosts, the idle ones are removed, each with about 1 KB. The delay of such a
 host applies again from its next request on, because the policy of its origin has it."""
 
-_SLOT_WAITS = frozenset({Wait.CONCURRENCY, Wait.UNSENT})
-_HOST_WAITS = frozenset({Wait.DELAY, Wait.BACKOFF, Wait.RESERVATION})
+SLOT_WAITS = frozenset({Wait.CONCURRENCY, Wait.UNSENT})
+HOST_WAITS = frozenset({Wait.DELAY, Wait.BACKOFF, Wait.RESERVATION})
 
 Rank = tuple[int, ...]
 InTurn = OrderedDict["Queue", None]
@@ -279,9 +279,9 @@ class Queue(ABC):
 
     def waits_for(self, gate: Gate) -> Slot | None:
         """Return the host or slot that has to become free; None if the policy makes it wait."""
-        if gate.wait in _SLOT_WAITS:
+        if gate.wait in SLOT_WAITS:
             return self.slot
-        return self.host if gate.wait in _HOST_WAITS else None
+        return self.host if gate.wait in HOST_WAITS else None
 
     def keep(self, gate: Gate) -> None:
         """Put the queue where its host or slot finds it again when something happens there."""

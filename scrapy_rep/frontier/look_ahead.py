@@ -1,9 +1,16 @@
-"""How far a crawl looks ahead: for which sites it fetches the robots.txt, and when."""
+"""How far a crawl looks ahead: whose robots.txt it fetches, and how many requests it reads."""
 
 from __future__ import annotations
 
+from asyncio import CancelledError
+from collections.abc import Callable
 from typing import NamedTuple
 
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from ..clock import fire
+from ..closing import Closing
 from ..fetch.fetches import Fetches
 from .hosts import Queues
 
@@ -22,8 +29,8 @@ class Missing(NamedTuple):
 
     all: int = 0
     new: int = 0
-    """How many of them may be new ones if there are no others. No worker has fetched the robots.txt
-    of a new one."""
+    """How many of them may be new ones, whose robots.txt no worker has fetched, if there are no
+    others."""
     new_first: int = 0
     """How many have to be new ones."""
 
@@ -54,12 +61,8 @@ class LookAhead:
         """Whether enough pages have started since the last request that was to be dropped."""
         return self._since_drop >= PAGES_IN_BETWEEN
 
-    def may_fetch(self, ready: int) -> bool:
-        """Whether a fetch has to begin, and can, while so many queues are ready."""
-        return self._needs_fetch(ready) and self._fetches.can_begin()
-
-    def _needs_fetch(self, ready: int) -> bool:
-        """Whether the crawl needs one more queue soon, or a new site gets its turn."""
+    def needs_fetch(self, ready: int) -> bool:
+        """Whether the crawl needs another queue soon, or it is the turn of a new site."""
         if self._since_fetch >= PAGES_IN_BETWEEN:
             return True
         most = LOOK_AHEAD * self._concurrency
@@ -68,9 +71,41 @@ class LookAhead:
     def missing(self, owner: Queues, ready: int, downloads: int) -> Missing:
         """Return how many more queues an owner needs, beside so many pages in the downloader."""
         free = max(self._concurrency - downloads - owner.ready.size, 0)
+        unknown = owner.unknown.size
         if not self._fetches.can_begin():  # queues that are unknown here are of no use now
-            is_full = owner.unknown.size >= LOOK_AHEAD * self._concurrency
-            return Missing(0 if is_full else min(free, 1))
-        free = max(free - owner.unknown.size, 0)
-        is_turn = self._since_fetch >= PAGES_IN_BETWEEN and not owner.unknown.size
-        return Missing(free, free if self._needs_fetch(ready) else 0, int(is_turn))
+            return Missing(min(free, 1) if unknown < LOOK_AHEAD * self._concurrency else 0)
+        free = max(free - unknown, 0)
+        is_turn = self._since_fetch >= PAGES_IN_BETWEEN and not unknown
+        return Missing(free, free if self.needs_fetch(ready) else 0, int(is_turn))
+
+
+class Readers:
+    """What waits until fewer requests are queued. ``queue_size`` returns how many are."""
+
+    def __init__(self, queue_size: Callable[[], int], closing: Closing) -> None:
+        self._queue_size = queue_size
+        self._closing = closing
+        self._readers: dict[Deferred[None], int] = {}
+
+    async def wait(self, n: int) -> None:
+        """Return when fewer than ``n`` requests are queued.
+
+        Raises CancelledError if the spider closes first.
+        """
+        while self._queue_size() >= n or self._closing.has_begun:
+            if self._closing.has_begun:
+                raise CancelledError
+            reader = Deferred[None]()
+            self._readers[reader] = n
+            try:
+                await maybe_deferred_to_future(reader)
+            finally:
+                del self._readers[reader]
+
+    def call(self) -> None:
+        """Call those whose number is reached."""
+        if self._readers:
+            size = self._queue_size()
+            for reader, n in tuple(self._readers.items()):
+                if size < n or self._closing.has_begun:
+                    fire(reader, None)

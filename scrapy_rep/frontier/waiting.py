@@ -9,9 +9,9 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from ..clock import fire
-from ..policies.gate import Address, Kind, Place, Wait
+from ..policies.gate import Address, Kind, Place
 from .frontier import Frontier
-from .hosts import Queue, Queues
+from .hosts import SLOT_WAITS, Queue, Queues
 
 
 class WaitingQueue(Queue):
@@ -64,30 +64,26 @@ class Waiting(Queues):
         frontier.end(request, sent=False)
         if not frontier.closing.may_wait(request):
             return False
+        queue = self._queues.get(address)
+        if queue is None:
+            queue = self._queues[address] = WaitingQueue(self, address)
         self._waiters[request] = waiter
         is_excluded = frontier.engine.exclude(request)
         try:
-            self._push(address, request)
+            queue.requests[request] = None
+            queue.size += 1
+            if queue.size == 1:
+                frontier.update(queue)
             return await maybe_deferred_to_future(waiter)
         except BaseException:  # it was canceled
             frontier.end(request, sent=False)
             raise
         finally:
             if self._waiters.pop(request, None) is not None:
-                queue = self._queues[address]
                 queue.pop(request)
                 frontier.update(queue)
             if is_excluded:
                 frontier.engine.include(request)
-
-    def _push(self, address: Address, request: Request) -> None:
-        queue = self._queues.get(address)
-        if queue is None:
-            queue = self._queues[address] = WaitingQueue(self, address)
-        queue.requests[request] = None
-        queue.size += 1
-        if queue.size == 1:
-            self.frontier.update(queue)
 
     def serve(self, queue: WaitingQueue) -> None:
         """Start the requests of a queue if they may, or begin the fetch that it needs.
@@ -123,8 +119,7 @@ class Waiting(Queues):
         """
         for queue in tuple(self._queues.values()):
             gate, slot = self.frontier.gate(queue), queue.slot
-            is_kept = gate.wait in (Wait.CONCURRENCY, Wait.UNSENT) and gate.seconds == inf
-            is_full = is_kept and not queue.host.is_paced
+            is_full = gate.wait in SLOT_WAITS and gate.seconds == inf and not queue.host.is_paced
             if is_full and self.frontier.engine.active_in(slot.name) < slot.limit:
                 self._start_next(queue)
 
