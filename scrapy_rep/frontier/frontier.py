@@ -296,9 +296,8 @@ class Frontier:
         kind = "robots_txt" if old is Place.UNKNOWN or old is Place.FETCHING else ""
         if kind and (place is Place.UNKNOWN or place is Place.FETCHING):
             return  # it has not ended
-        is_for_file = queue.address.kind is Kind.ROBOTS_TXT
-        if old is Place.WAITING and queue.host.is_paced and not is_for_file:
-            kind = "pace"
+        if old is Place.WAITING and queue.host.is_paced:
+            kind = "pace" if queue.address.kind is not Kind.ROBOTS_TXT else ""
         seconds, queue.since = now - queue.since, now
         if kind and seconds >= MIN_WAIT:
             self.recorder.waited(queue.address.origin, kind, seconds)
@@ -342,7 +341,7 @@ class Frontier:
 
     def needs(self, origin: str) -> bool:
         """Whether the queues have requests to an origin."""
-        return any(True for _ in self._places(origin))
+        return next(self._places(origin), None) is not None
 
     def uses(self, origin: str) -> bool:
         """Whether an origin has to stay in memory."""
@@ -375,9 +374,7 @@ class Frontier:
         if is_capped and queue.keeper.first_blocked is not None:  # whose turn is next
             self._move(queue, queue.host.behind_others)
         self.readers.call()
-        is_scheduled = queue.owner.is_scheduled
-        started = InProgress(host, slot, address.origin, is_scheduled, host.backoffs)
-        self._begin(request, started, queue.host)
+        self._begin(request, host, slot, address.origin, queue.owner.is_scheduled)
         self.update(queue)
 
     def enter(self, request: Request, address: Address) -> None:
@@ -385,17 +382,18 @@ class Frontier:
         started = self.in_progress.get(request)
         if started is None or started.host is self.dropped:
             self.end(request, sent=False)
-            host, slot = self.hosts.of(address)
-            self._begin(request, InProgress(host, slot, address.origin, False, host.backoffs), host)
+            self._begin(request, *self.hosts.of(address), address.origin, False)
 
-    def _begin(self, request: Request, started: InProgress, host: Host) -> None:
-        self.in_progress[request] = started
-        started.host.active += 1
-        if started.slot.has_delay:
-            started.slot.unsent = request
-        if started.slot is not started.host:
-            started.slot.active += 1
-            self.update_host(started.slot)
+    def _begin(
+        self, request: Request, host: Host, slot: Slot, origin: str | None, is_from_queue: bool
+    ) -> None:
+        self.in_progress[request] = InProgress(host, slot, origin, is_from_queue, host.backoffs)
+        host.active += 1
+        if slot.has_delay:
+            slot.unsent = request
+        if slot is not host:
+            slot.active += 1
+            self.update_host(slot)
         self.update_host(host)
 
     def note_reached(self, request: Request) -> None:

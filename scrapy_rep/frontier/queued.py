@@ -59,8 +59,7 @@ def queued(crawler: Crawler) -> Queued:
     frontier = find_frontier(crawler)
     if frontier is None or not frontier.queues:
         raise RuntimeError("the scheduler of this crawl does not use the queue of scrapy-rep")
-    places = (ranked for each in frontier.queues for ranked in (each.ready, each.drops))
-    ready = sum(queue.size for ranked in places for queue in ranked)
+    ready = sum(queue.size for each in frontier.queues for queue in (*each.ready, *each.drops))
     size = frontier.queue_size
     return Queued(size, ready, size - ready)
 
@@ -81,12 +80,10 @@ def waiting(crawler: Crawler) -> list[Waits]:
     seconds: dict[tuple[str, Wait], float] = {}
     for queue in frontier.hosts.all_queues():
         gate = frontier.gate(queue)
-        if gate.wait is None:
-            continue
-        keeper = queue.waits_for(gate) or queue.host
-        key = keeper.name, gate.wait
-        sizes[key] += queue.size
-        seconds[key] = min(gate.seconds, seconds.get(key, inf))
+        if gate.wait is not None:
+            key = (queue.waits_for(gate) or queue.host).name, gate.wait
+            sizes[key] += queue.size
+            seconds[key] = min(gate.seconds, seconds.get(key, inf))
     return [Waits(*key, size, seconds[key]) for key, size in sizes.most_common()]
 
 

@@ -9,6 +9,7 @@ response before all others.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -156,18 +157,17 @@ class PageDirectivesMiddleware:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
         reason: _Refusal
         directives, uses = page
-        refused = usage.refused(self._settings.intended_uses, uses)
-        if self._settings.noindex == "drop" and directives.noindex:
+        drops, is_usage = self._settings.noindex == "drop", False
+        if drops and directives.noindex:
             names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
-        elif self._settings.noindex == "drop" and directives.expired:
+        elif drops and directives.expired:
             text = f"its page is unavailable since {directives.unavailable_after:%Y-%m-%d}"
             names, reason = ["unavailable_after"], ItemNotIndexable(text)
-        elif refused:
-            names = [usage.use_of(name) for name in refused]
+        elif refused := usage.refused(self._settings.intended_uses, uses):
+            names, is_usage = [usage.use_of(name) for name in refused], True
             reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
         else:
             return None
-        is_usage = isinstance(reason, ItemUsageRefused)
         self._events.page_dropped(response.url, names, is_usage=is_usage)
         return reason
 
@@ -181,11 +181,7 @@ class PageDirectivesMiddleware:
         if entry is not None:  # a formatter returns None to log nothing
             logger.log(*logformatter_adapter(entry), extra={"spider": spider})
         await self._crawler.signals.send_catch_log_async(
-            signal=signals.item_dropped,
-            item=item,
-            response=response,
-            spider=spider,
-            exception=reason,
+            signals.item_dropped, item=item, response=response, spider=spider, exception=reason
         )
 
     def _process_request(
@@ -193,9 +189,10 @@ class PageDirectivesMiddleware:
     ) -> bool:
         """Annotate a request with the ``rel`` of its link. Returns whether the request is kept."""
         rel, meta = links.rel(request.url), request.meta
-        if meta.get(settings.DONT_RETRY) == NOT_RETRIED:  # of another page, whose meta was copied
+        # The meta may be a copy of that of another page.
+        if meta.get(settings.DONT_RETRY) == NOT_RETRIED:
             del meta[settings.DONT_RETRY]
-        meta.pop(settings.LINK_REL, None)  # of the link of another page, whose meta was copied
+        meta.pop(settings.LINK_REL, None)
         if rel:
             meta[settings.LINK_REL] = tuple(sorted(rel))
         if self._settings.nofollow == "drop" and directives.nofollow:
@@ -226,16 +223,15 @@ class AnswerMiddleware(AnswerObserver):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._frontier: Frontier | None = None
-        crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Called by Scrapy."""
         return cls(crawler)
 
-    def _on_spider_opened(self) -> None:
-        self._frontier = find_frontier(self._crawler)
+    @cached_property
+    def _frontier(self) -> Frontier | None:
+        return find_frontier(self._crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         """Return the response as it is."""
