@@ -3,9 +3,6 @@
 Each queue is in one place at a time (:class:`~scrapy_rep.policies.gate.Place`). It moves when
 something happens: a robots.txt arrives, a request ends, or a time comes. So
 :meth:`Frontier.next_queue` takes the first queue that is ready, and searches nothing.
-
-The place is never stored without its reason: :meth:`Frontier.update` asks the gate, which computes
-it from what is known of the origin and of the host.
 """
 
 from __future__ import annotations
@@ -26,13 +23,13 @@ from ..logs import get_logger
 from ..policies.gate import EMPTY, READY, Address, Gate, Kind, Place, Wait
 from ..policies.policies import Policies
 from ..protocol.access import retry_after
+from ..protocol.paths import host_of
 from ..recorder import Recorder
 from ..scrapy_internals import Engine
-from ..settings import CACHED_FLAG, IS_ROBOTSTXT_REQUEST, Settings
+from ..settings import CACHED_FLAG, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 from .backoff import SLOW_DOWN, Backoff
 from .hosts import MAX_IDLE_HOSTS, Host, Hosts, InProgress, Queue, Queues, Rank, Ranked, Slot
 from .look_ahead import LookAhead, Missing, Readers
-from .replacement import log_replacement
 from .reservation import Reservations
 
 logger = get_logger(__name__)
@@ -45,8 +42,8 @@ MIN_WAIT = 0.01
 class Frontier:
     """The queues and the hosts of one crawl.
 
-    ``fetches`` and ``reservations`` return what fetches the robots.txt files for this frontier, and
-    what reserves its hosts if several crawlers share their pace.
+    ``fetches`` and ``reservations`` make what fetches its robots.txt files, and what reserves its
+    hosts if several crawlers share their pace.
     """
 
     def __init__(
@@ -80,8 +77,7 @@ class Frontier:
         self.dropped = Host("dropped requests", 1, is_paced=True)
         """The host of those that will be dropped: they use nothing of their own host."""
         self.fetches = fetches(self)
-        concurrency = settings.concurrent_requests or MAX_IDLE_HOSTS
-        self._look_ahead = LookAhead(concurrency, self.fetches)
+        self._look_ahead = LookAhead(settings.concurrent_requests or MAX_IDLE_HOSTS, self.fetches)
         self._reservations = reservations(self) if reservations is not None else None
 
     def reserve_with(self, reservations: Reservations) -> None:
@@ -106,13 +102,39 @@ class Frontier:
 
     def accept(self, request: Request) -> Address:
         """Return the address of a request that the scheduler stores now."""
-        returned = self.closing.returned
-        if returned:
-            request.dont_filter = returned.get(request, request.dont_filter)
+        if self.closing.returned:
+            request.dont_filter = self.closing.returned.get(request, request.dont_filter)
         address = self.policies.address(request)
         if self._has_ended_requests:
-            log_replacement(request, address.host, self.in_progress, self.engine, self.recorder)
+            self._log_replacement(request, address.host)
         return address
+
+    def _log_replacement(self, request: Request, host: str) -> None:
+        """Log, once, a request that a middleware has returned in place of one to another host.
+
+        The replaced request has just ended, and was not sent. The new one has a copy of its meta,
+        or its host in the URL. So has a request after a redirect that came from a cache, but that
+        has ``redirect_urls``.
+        """
+        verdict = request.meta.get(ROBOTSTXT)
+        for old, started in self.in_progress.items():
+            name = started.host.name
+            if (
+                not self.engine.is_active(old)
+                and name not in ("", host)
+                and "download_slot" not in old.meta
+                and "redirect_urls" not in request.meta
+                and (old.meta.get(ROBOTSTXT, old) is verdict or name in request.url)
+            ):
+                if self.recorder.is_first("replacement"):
+                    logger.info(
+                        "A middleware has replaced %(request)s with a request to %(host)s. If that "
+                        "is a gateway to other sites, their delays and their back-off do not "
+                        "apply: one site that asks for fewer requests makes all of them wait. To "
+                        "avoid this, see Gateways in the documentation of scrapy-rep.",
+                        {"request": old, "host": host},
+                    )
+                return
 
     def next_queue(self, owner: Queues) -> Queue | None:
         """Return the queue whose next request starts now, or None. Begins fetches needed soon."""
@@ -123,7 +145,8 @@ class Frontier:
         for each in self.queues:
             if each.unknown.size:
                 self._begin_fetches(each.unknown)
-        for ranked in (owner.drops, owner.ready) if self._may_drop(owner) else (owner.ready,):
+        may_drop = owner.drops.size and self._look_ahead.may_drop(self._ready, self.dropped.active)
+        for ranked in (owner.drops, owner.ready) if may_drop else (owner.ready,):
             while ranked.size:
                 queue = ranked.first()
                 # Since it came here, its policy may have expired, and a time may have passed.
@@ -131,15 +154,6 @@ class Frontier:
                     return queue
                 self.update(queue)
         return None
-
-    def _may_drop(self, owner: Queues) -> bool:
-        """Whether a request may start now that will be dropped.
-
-        They start between pages if there are some, and else one at a time.
-        """
-        if not owner.drops.size:
-            return False
-        return self._look_ahead.is_turn_of_drops if self._ready else not self.dropped.active
 
     @property
     def queue_size(self) -> int:
@@ -160,8 +174,7 @@ class Frontier:
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
-        needs_fetch, can_begin = self._look_ahead.needs_fetch, self.fetches.can_begin
-        while unknown.size and needs_fetch(self._ready) and can_begin():
+        while unknown.size and self._look_ahead.may_fetch(self._ready):
             queue = unknown.first()
             self._look_ahead.note_fetch()
             self.update(queue)
@@ -257,8 +270,7 @@ class Frontier:
         if gate.place is Place.READY and queue.owner.is_capped and not queue.is_next:
             gate = queue.host.behind_others  # it is the turn of others
         if gate.place is Place.WAITING and gate.seconds < inf:
-            host = queue.waits_for(gate) or queue.host
-            host.set_alarm(self.clock, gate.seconds, self._ring)
+            (queue.waits_for(gate) or queue.host).set_alarm(self.clock, gate.seconds, self._ring)
         was_ready = queue.group is keeper.ready
         self._move(queue, gate)
         if was_ready and queue.group is not keeper.ready:
@@ -350,7 +362,8 @@ class Frontier:
 
     def _places(self, origin: str) -> Iterator[Place]:
         """Yield where the requests to an origin wait, but for those for its robots.txt."""
-        for queue in self.hosts.queues_of(origin):
+        host = self.hosts.hosts.get(host_of(origin))
+        for queue in host.origins.get(origin, ()) if host is not None else ():
             if queue.address.kind is not Kind.ROBOTS_TXT and self._is_served(queue):
                 yield queue.place
 
@@ -407,10 +420,7 @@ class Frontier:
         self.end(request, sent="download_slot" in request.meta)
 
     def end(self, request: Request, *, sent: bool) -> None:
-        """End a request, if it is in progress.
-
-        ``sent``: its site may have received it, so the delay of its host begins now.
-        """
+        """End a request, if it is in progress. If it was ``sent``, the delay of its host begins."""
         started = self.in_progress.pop(request, None)
         if started is None:
             return
@@ -441,8 +451,7 @@ class Frontier:
         Scrapy has no signal for a request that another middleware drops, answers or replaces.
         """
         self.readers.call()
-        is_active = self.engine.is_active
-        for request in [each for each in self.in_progress if not is_active(each)]:
+        for request in [each for each in self.in_progress if not self.engine.is_active(each)]:
             self.finish(request)
         self.hosts.forget_idle(self.clock.monotonic())
 
@@ -469,7 +478,7 @@ class Frontier:
             self.update_host(host)
 
     def hold_again(self, held: dict[str, float]) -> None:
-        """Hold hosts, each until a time on the wall clock. From now on ``held`` is up to date."""
+        """See :meth:`.Backoff.hold_again`."""
         for host in self._backoff.hold_again(held, self.hosts.host):
             self.update_host(host)
 
@@ -478,7 +487,7 @@ class Frontier:
     def close(self, seconds: float = 0) -> None:
         """Give no more requests, and end the waiting in the downloader: the spider closes.
 
-        That of callers may last for so many seconds from the first call on.
+        Callers may wait for so many seconds from the first call on.
         """
         self.closing.begin(seconds)
         self.collect_ended()

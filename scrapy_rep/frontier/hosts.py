@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from itertools import chain
@@ -20,7 +20,6 @@ from scrapy.utils.asyncio import CallLaterResult
 
 from ..clock import Clock
 from ..policies.gate import READY, Address, Gate, Place, Wait
-from ..protocol.paths import host_of
 from ..settings import Settings
 
 MAX_IDLE_HOSTS = 10_000
@@ -204,11 +203,6 @@ class Hosts:
     def all_queues(self) -> Iterator[Queue]:
         """Return all queues with requests."""
         return chain.from_iterable(host.queues for host in self.hosts.values())
-
-    def queues_of(self, origin: str) -> Collection[Queue]:
-        """Return the queues of an origin with requests."""
-        host = self.hosts.get(host_of(origin))
-        return () if host is None else host.origins.get(origin, ())
 
     def forget_idle(self, now: float) -> None:
         """Remove idle hosts and slots if there are many."""

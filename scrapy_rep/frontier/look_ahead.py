@@ -56,17 +56,18 @@ class LookAhead:
         """Note that a fetch begins for a new site."""
         self._since_fetch = 0
 
-    @property
-    def is_turn_of_drops(self) -> bool:
-        """Whether enough pages have started since the last request that was to be dropped."""
-        return self._since_drop >= PAGES_IN_BETWEEN
+    def may_drop(self, ready: int, dropping: int) -> bool:
+        """Whether a request may start that will be dropped, beside those that are.
 
-    def needs_fetch(self, ready: int) -> bool:
-        """Whether the crawl needs another queue soon, or it is the turn of a new site."""
-        if self._since_fetch >= PAGES_IN_BETWEEN:
-            return True
-        most = LOOK_AHEAD * self._concurrency
-        return ready < self._concurrency and ready + len(self._fetches.recent) < most
+        They start between pages if queues are ready, and else one at a time.
+        """
+        return self._since_drop >= PAGES_IN_BETWEEN if ready else not dropping
+
+    def may_fetch(self, ready: int) -> bool:
+        """Whether a fetch may begin: another queue is needed soon, or a new site has its turn."""
+        coming, most = len(self._fetches.recent), LOOK_AHEAD * self._concurrency
+        is_needed = ready < self._concurrency and ready + coming < most
+        return (is_needed or self._since_fetch >= PAGES_IN_BETWEEN) and self._fetches.can_begin()
 
     def missing(self, owner: Queues, ready: int, downloads: int) -> Missing:
         """Return how many more queues an owner needs, beside so many pages in the downloader."""
@@ -76,7 +77,7 @@ class LookAhead:
             return Missing(min(free, 1) if unknown < LOOK_AHEAD * self._concurrency else 0)
         free = max(free - unknown, 0)
         is_turn = self._since_fetch >= PAGES_IN_BETWEEN and not unknown
-        return Missing(free, free if self.needs_fetch(ready) else 0, int(is_turn))
+        return Missing(free, free if self.may_fetch(ready) else 0, int(is_turn))
 
 
 class Readers:
