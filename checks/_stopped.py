@@ -46,7 +46,8 @@ def main(folder: str, addon: str, pages: str, *roots: str) -> None:
     }
     process = CrawlerProcess(settings)
     process.crawl(Doubling, roots=roots, pages=int(pages))
-    print("begun", flush=True)
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
     process.start()
 
 
