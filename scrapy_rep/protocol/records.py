@@ -2,8 +2,7 @@
 
 None of them is in RFC 9309: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol" (RFC 9309 §2.2.4). They are read apart from the rules, for they "MUST NOT
-interfere with the parsing of explicitly defined records", and when the first one is needed. A file
-without any known record costs one search.
+interfere with the parsing of explicitly defined records", and when the first one is needed.
 
 To support one more record, add a row to `RECORD_TYPES`. If it is for a group, add its field to
 `parser.GROUP_FIELDS`. `lint.CHECKS` has what lint tests.
@@ -37,7 +36,6 @@ MINUTES = 24 * 60
 """The minutes of a day."""
 
 _SPACES = re.compile(rb"[ \t\v\f]+")
-
 # delay = 1*DIGIT ["." *DIGIT] / "." 1*DIGIT
 _DELAY = re.compile(rb"[0-9]+(?:\.[0-9]*)?|\.[0-9]+")
 
@@ -119,12 +117,10 @@ def parse_request_rate(value: bytes) -> RequestRate | None:
     Without a unit the period is in seconds. The times may be ``06:00`` or ``06.00``.
     """
     match = _REQUEST_RATE.fullmatch(_SPACES.sub(b" ", value))
-    if not match:
+    if not match or not int(match[1]) or not int(match[2]):
         return None
     requests, period, unit, start, end = match.groups()
     seconds = int(period) * _SECONDS[unit.lower()]
-    if not int(requests) or not seconds:
-        return None
     return RequestRate(int(requests), seconds, _window(start, end) if start else None)
 
 
@@ -154,7 +150,6 @@ class RecordType(Generic[Value, Combined]):
     """A row of the table: one field, and how it is read."""
 
     field: bytes
-    """The name in lower case."""
     parse: Callable[[bytes], Value | None]
     """Returns the meaning of one value. None: the line is skipped."""
     combine: Callable[[Sequence[Value]], Combined]
@@ -225,7 +220,7 @@ class RecordValues:
         """Return what all readable values of a record state together."""
         field = record_type.field
         if field not in self._combined:
-            found = (record_type.parse(value) for value in self._written.get(field, ()))
+            found = map(record_type.parse, self._written.get(field, ()))
             self._combined[field] = record_type.combine([one for one in found if one is not None])
         combined: Combined = self._combined[field]
         return combined
@@ -285,9 +280,7 @@ class Records:
 
 def pace_text(delay: float | None, rates: Sequence[RequestRate], hours: VisitTime | None) -> str:
     """Return a pace as text, with at most `MAX_NAMED_RATES` rates."""
-    parts = []
-    if delay:
-        parts.append(f"Crawl-delay: {delay:g}")
+    parts = [f"Crawl-delay: {delay:g}"] if delay else []
     parts += [f"Request-rate: {rate}" for rate in rates[:MAX_NAMED_RATES]]
     if len(rates) > MAX_NAMED_RATES:
         parts.append(f"and {len(rates) - MAX_NAMED_RATES} more")

@@ -57,6 +57,8 @@ AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
 USE, USE_LEVELS = "use", ("immediate", "reference", "full")
 """The name that takes one of these: how much may be used, the most restrictive level first."""
 
+_ORDER = (False, True, *USE_LEVELS)  # from the most restrictive value of a name to the least
+
 TDM = "tdm"
 """The name of the use that a TDM reservation refuses. No label of AIPREF is evaluated as it."""
 
@@ -117,10 +119,8 @@ _COMMA = re.compile(r"[ \t]*,[ \t]*")
 _GRANTS = {"y": True, "n": False}
 
 _Pattern: TypeAlias = tuple[str, int]
-"""A path pattern in comparable form, and its length (`paths.pattern_of`)."""
-
+"""What `pattern_of` returns; for a statement without a path, `_EVERY_PATH`."""
 _EVERY_PATH: _Pattern = ("/", 0)
-"""The pattern of a statement without a path."""
 
 
 def content_signals(line: str) -> dict[str, bool | str]:
@@ -251,8 +251,7 @@ class PathPreferences(Generic[Value]):
         for pattern, statement in rules:
             stated.setdefault(pattern, []).append(statement)
         self.statements = {pattern: combined(equal) for pattern, equal in stated.items()}
-        """What is stated for each pattern. The key is the pattern in comparable form, and its
-        length: 0 for a statement without a path."""
+        """What is stated for each pattern, whose length is 0 for a statement without a path."""
         self._ranked = sorted(stated, key=lambda pattern: (-pattern[1], pattern[0]))
 
     def __bool__(self) -> bool:
@@ -260,10 +259,10 @@ class PathPreferences(Generic[Value]):
 
     def of(self, path: str) -> dict[str, Value]:
         """Return the preferences for a path: all those of the longest pattern that matches it."""
-        return next((combined(equal) for equal in self._matching(path)), {})
+        return next(iter(self._matching(path)), {})
 
-    def _matching(self, path: str) -> list[list[Mapping[str, Value]]]:
-        """Return the statements whose pattern matches a path, by length, the longest first.
+    def _matching(self, path: str) -> list[dict[str, Value]]:
+        """Return what the patterns of each length state that match a path, the longest first.
 
         If the comparison takes too many steps, nothing is granted, and each use is refused that is
         refused for any path.
@@ -271,12 +270,10 @@ class PathPreferences(Generic[Value]):
         found: list[_Pattern] = []
         for number in matching((pattern for pattern, _ in self._ranked), path):
             if number == TOO_COMPLEX:
-                return [[_restrictions(combined(self.statements.values()))]]
+                return [_restrictions(combined(self.statements.values()))]
             found.append(self._ranked[number])
-        return [
-            [self.statements[pattern] for pattern in equal]
-            for _, equal in groupby(found, key=itemgetter(1))
-        ]
+        equal = groupby(found, key=itemgetter(1))
+        return [combined(self.statements[pattern] for pattern in patterns) for _, patterns in equal]
 
 
 class PathSignals(PathPreferences[bool | str]):
@@ -290,8 +287,8 @@ class PathSignals(PathPreferences[bool | str]):
         """
         result: dict[str, bool | str] = {}
         decided: set[str] = set()
-        for equal in self._matching(path):
-            later = {key: value for key, value in combined(equal).items() if key not in decided}
+        for stated in self._matching(path):
+            later = {key: value for key, value in stated.items() if key not in decided}
             result.update(_restrictions(later) if decided else later)
             decided.update(later)
         return result
@@ -302,12 +299,8 @@ def combined(statements: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     result: dict[str, Value] = {}
     for statement in statements:
         for name, value in statement.items():
-            result[name] = min(value, result.get(name, value), key=_permissiveness)
+            result[name] = min(value, result.get(name, value), key=_ORDER.index)
     return result
-
-
-def _permissiveness(value: bool | str) -> int:
-    return USE_LEVELS.index(value) if isinstance(value, str) else value
 
 
 def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:

@@ -80,12 +80,10 @@ class Obedience(Enum):
     """Whether the crawl requested a disallowed page, by its own record."""
 
     OBEYED = "obeyed"
-    EXEMPT = "exempt"
-    """Some requests were exempt from the check."""
+    EXEMPT = "exempt"  # in part
     NOT_KNOWN = "not known"
     """The record does not show each request that was sent with its verdict, or it is damaged."""
     DISALLOWED = "disallowed"
-    """Disallowed pages were requested."""
 
 
 def obedience(report: Report) -> Obedience:

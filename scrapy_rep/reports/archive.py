@@ -53,15 +53,13 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-ORIGIN_FIELD = "X-Robots-Txt-Origin"
-"""The origin whose robots.txt was requested. After a redirect, the URL is of another origin."""
+ORIGIN_FIELD = "X-Robots-Txt-Origin"  # as `ArchivedRobotsTxt.origin`
 
 DIGEST_FIELD = "X-Robots-Txt-Digest"
 """The digest of the decoded file, up to the size limit, as stores and reports have it. The
 WARC-Payload-Digest is that of the body with its content coding."""
 
 SOFTWARE = " ".join(f"{name}/{version(name)}" for name in ("scrapy-rep", "Scrapy", "warcio"))
-"""What writes an archive."""
 
 HIDDEN = b"***"
 """Replaces the value of a request header that may be a secret."""
@@ -253,13 +251,11 @@ def read(
 
         try:
             for record, block in stream.records():
-                found = None
                 try:
-                    found = _archived(record, block, origins)
+                    if (found := _archived(record, block, origins)) is not None:
+                        yield found
                 except UNREADABLE as error:
                     report(error)
-                if found is not None:
-                    yield found
         except UNREADABLE as error:
             report(error)
 
@@ -272,12 +268,14 @@ class _Stream:
         file.seek(0)
         self._file: Any = gzip.GzipFile(fileobj=file) if is_compressed else file
         self.read, self.tell = self._file.read, self._file.tell
-        self.offset = self._room = 0
+        self.offset, self._room = 0, MAX_HEADER
 
     def records(self) -> Iterator[tuple[Any, bytes]]:
         """Yield each record with the beginning of its block, after all of the block was read."""
         loader = ArcWarcRecordLoader()
-        while line := self._first_line():
+        while line := self.readline():
+            if line.isspace():
+                continue
             self.offset = self.tell() - len(line)
             record = loader.parse_record_stream(self, line, "warc", no_record_parse=True)
             block = _beginning(record.raw_stream, RECORD_LIMIT)
@@ -285,14 +283,8 @@ class _Stream:
                 pass
             if not isinstance(record.raw_stream, LimitReader) or record.raw_stream.limit:
                 raise ArchiveLoadFailed("the file ends before the record does")
+            self._room = MAX_HEADER
             yield record, block
-
-    def _first_line(self) -> bytes:
-        """Return the first line of the next record. It is empty at the end of the file."""
-        self._room, line = MAX_HEADER, b"\n"
-        while line.isspace():
-            line = self.readline()
-        return line
 
     def readline(self) -> bytes:
         """Return the next line. Called by warcio for each line of a header."""

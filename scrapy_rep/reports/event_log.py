@@ -1,8 +1,7 @@
 """The events of a crawl (REP_REPORT), as lines of a file, and the report of them.
 
 The methods of :class:`CrawlLog` run for each request, so they only make a line. Nothing is counted
-while the crawl runs: when the spider closes, :class:`CrawlReport` has ``reading`` make the report.
-A failure to write is logged once, and the crawl continues.
+while the crawl runs: when the spider closes, ``reading`` makes the report.
 """
 
 from __future__ import annotations
@@ -64,8 +63,8 @@ BUFFER_SIZE = 1 << 16
 _WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
 """The event of each kind of wait."""
 
-_NOT_STATED = frozenset({"expired", "access_terms", "licenses", "tdm_reservation"})
-"""The fields of page directives that are no directives, or are logged otherwise."""
+_NOT_STATED = frozenset({"expired", "access_terms", "licenses"})
+"""The fields of page directives that are no directives."""
 
 WRITE_INTERVAL = 5.0
 """Seconds between two writes of the event log. A process that is killed loses those events."""
@@ -173,7 +172,7 @@ class CrawlLog(Events):
             expires_at, result = origin.refresh_at, AccessResult.UNREACHABLE.value
         elif origin.state is State.UNAVAILABLE and status is None:
             result = records.REDIRECT_LOOP
-        digest = None
+        digest, effect = None, "allow"
         if origin.content is not None:
             effect, text = "rules", origin.content.text
             digest = origin.copy.sha256 if origin.copy is not None else None
@@ -182,9 +181,8 @@ class CrawlLog(Events):
                 self._add_file(digest, body, text)
             if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
-        else:
-            disallows_all = origin.disallows_all(self._at(), self._unreachable_policy)
-            effect = "disallow" if disallows_all else "allow"
+        elif origin.disallows_all(self._at(), self._unreachable_policy):
+            effect = "disallow"
         found = records.FetchEvent(
             result,
             effect,
