@@ -118,7 +118,6 @@ def _host_name(name: str) -> str:
 
 
 def _slots(value: Any) -> dict[str, dict[str, float]]:
-    """Return the concurrency and the delay of the download slots that set one."""
     slots = json.loads(value) if isinstance(value, str) else dict(value or {})
     kinds = {"concurrency": int, "delay": float}
     return {
@@ -244,21 +243,15 @@ class Settings:
     zyte_api_transparent_mode: bool = _setting("ZYTE_API_TRANSPARENT_MODE", False, BOOLEAN)
 
     # What follows from several settings.
-    connections: int | None
-    """How many connections the download handler of HTTP has; None if it has no limit of its own."""
+    connections: int | None  # `connection_limit`
     has_delay: bool
     """Whether download slots have a delay by default: DOWNLOAD_DELAY, or AutoThrottle."""
     page_agent: str | bytes | None
-    """The User-Agent header of requests that do not set one."""
-    unknown: list[tuple[str, str | None]]
-    """What :func:`unknown_names` returns."""
+    unknown: list[tuple[str, str | None]]  # `unknown_names`
 
     @classmethod
     def read(cls, settings: BaseSettings, spider: Spider | None = None) -> Settings:
-        """Return the values of all settings, defaults included.
-
-        Raises :class:`SettingError` for an unusable value.
-        """
+        """Return all settings, defaults included. Raises :class:`SettingError`."""
         values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
         return cls(
             **values,

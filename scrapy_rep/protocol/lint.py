@@ -503,9 +503,7 @@ class _Crawlers:
         self._plain = {_without_hyphens(token): written for token, written in crawlers.items()}
         beginnings = {token.partition("-")[0]: written for token, written in crawlers.items()}
         names = {token.removesuffix("bot"): written for token, written in crawlers.items()}
-        shorter = {
-            each: written for token, written in self._plain.items() for each in _shorter(token)
-        }
+        shorter = {each: name for token, name in self._plain.items() for each in _shorter(token)}
         self._near = {**shorter, **beginnings, **names, **self._plain}
 
     def nearest(self, token: str) -> str | None:
@@ -755,17 +753,16 @@ CHECKS = {
 
 def _findings_of_groups(source: Source) -> Iterator[Finding]:
     """Yield findings about equal rules, disallowed sitemaps, and a site that is closed."""
-    runs: list[tuple[list[bytes], list[RawRule]]] = [([], [])]
+    runs: list[tuple[list[bytes], list[RawRule]]] = []
     sitemaps: list[bytes] = []
-    for record, tokens in parser.records_of_groups(source.text, strict=False, ends=RULE_FIELDS):
-        line, field, value = record
-        if tokens is not None and tokens is not runs[-1][0]:
+    records = parser.records_of_groups(source.text, strict=False, ends=RULE_FIELDS)
+    for (line, field, value), tokens in records:
+        if tokens is not None and not (runs and runs[-1][0] is tokens):
             runs.append((tokens, []))
         if field == b"sitemap":
             sitemaps.append(value)
-        elif value and field in RULE_FIELDS:
+        elif tokens is not None and value and field in RULE_FIELDS:
             runs[-1][1].append((field == b"allow", value, line))
-    runs = runs[1:]  # without what is above any user-agent line
     for _, rules in runs:
         yield from _about_equal_rules(source, rules)
     if {token for tokens, _ in runs for token in tokens} == {WILDCARD_AGENT.encode()}:

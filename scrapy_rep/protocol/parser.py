@@ -49,11 +49,6 @@ TYPOS = {
 }
 """Other names that Protego and other parsers accept, and the field each stands for."""
 
-_PREFIX = re.compile(
-    b"|".join(b"(%b)" % b"|".join(prefixes) for prefixes in PREFIXES.values())
-).match
-_PREFIX_FIELDS = list(PREFIXES)
-
 RawRule: TypeAlias = tuple[bool, bytes, int]
 """A rule as it is written: whether it allows, its value, and the position of its line."""
 
@@ -148,10 +143,8 @@ def parse_line(line: bytes, number: int, *, strict: bool) -> Record | None:
 
 def field_of(name: bytes) -> bytes:
     """Return the field that a name in lower case stands for in a lenient reading."""
-    match = _PREFIX(name)
-    if match and match.lastindex:
-        return _PREFIX_FIELDS[match.lastindex - 1]
-    return TYPOS.get(name, name)
+    fields = (field for field, prefixes in PREFIXES.items() if name.startswith(prefixes))
+    return next(fields, TYPOS.get(name, name))
 
 
 class Group(NamedTuple):
@@ -181,8 +174,7 @@ def records_of_groups(
     for record in records(text, strict=strict):
         if record.field == USER_AGENT:
             if tokens is None or not naming:
-                tokens = []
-            naming = True
+                tokens, naming = [], True
             tokens += tokens_of_line(record.value)
         elif record.field in ends:
             naming = False

@@ -105,19 +105,15 @@ def _split_authority(url: str) -> tuple[str, str]:
 
     The scheme of a path is empty. Raises ValueError as `path_of` does.
     """
-    authority = _AUTHORITY(url)
+    if url.startswith("/"):
+        return "", url
+    authority = _AUTHORITY(url) or _AUTHORITY(_without_unseen(url))
     if authority is None:
-        if url.startswith("/"):
-            return "", url
-        seen = _without_unseen(url)
-        authority = _AUTHORITY(seen)
-        if authority is None:
-            raise ValueError(
-                f"'{printable(url)}' is neither an absolute URL (http, https, ws, wss or ftp) nor "
-                "a path that starts with '/'"
-            )
-        url = seen
-    return authority[1].lower(), url[authority.end() :]
+        raise ValueError(
+            f"'{printable(url)}' is neither an absolute URL (http, https, ws, wss or ftp) nor a "
+            "path that starts with '/'"
+        )
+    return authority[1].lower(), authority.string[authority.end() :]
 
 
 def pattern_of(value: bytes) -> tuple[str, int]:
@@ -396,9 +392,8 @@ def _web(sent: str) -> Iterator[str]:
 
 
 def _ftp(sent: str) -> str:
-    path = sent.partition("?")[0]
-    end = path.find(";", path.rfind("/") + 1)
-    path = path if end < 0 else path[:end]
+    folder, slash, name = sent.partition("?")[0].rpartition("/")
+    path = folder + slash + name.partition(";")[0]
     return quote(unquote(path, "latin-1"), _FTP_SAFE, "latin-1")
 
 
@@ -407,13 +402,12 @@ def _without_dots(path: str) -> str:
     if "/." not in path:
         return path
     kept: list[str] = []
-    segments = path[1:].split("/")
-    for segment in segments:
+    for segment in path[1:].split("/"):
         if segment == "..":
             del kept[-1:]
         elif segment != ".":
             kept.append(segment)
-    if segments[-1] in (".", ".."):
+    if path.endswith(("/.", "/..")):
         kept.append("")
     return "/" + "/".join(kept)
 

@@ -35,10 +35,7 @@ the entry is put, an entry that was put under a real claim stays."""
 
 
 class FallbackStore:
-    """Calls ``store``, and goes on without it if the call fails, whatever the error is.
-
-    Then this crawler gets each claim and each reservation, and finds no entry.
-    """
+    """Calls ``store``, and goes on without it if the call fails, whatever the error is."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = monotonic) -> None:
         self._store = store
@@ -100,10 +97,10 @@ class FallbackStore:
         )
 
     async def _call(self, call: Callable[[], Awaitable[T]], otherwise: T) -> T:
-        had_failed = self._next_attempt_at is not None
-        if self._next_attempt_at is not None:
+        due_at = self._next_attempt_at
+        if due_at is not None:
             now = self._clock()
-            if now < self._next_attempt_at:
+            if now < due_at:
                 return otherwise
             # This call tries the store. Calls made in the meantime do not use it.
             self._next_attempt_at = now + RETRY_INTERVAL
@@ -114,7 +111,7 @@ class FallbackStore:
         except Exception as error:
             self.mark_failed(error)
             return otherwise
-        if had_failed:
+        if due_at is not None:
             self._next_attempt_at = None
             logger.info("The store of robots.txt files works again.")
         return result

@@ -51,6 +51,10 @@ _TABLES = (
     # Claims by origin, and reservations by host. SQLite never uses a number a second time.
     "CREATE TABLE leases (fence INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, "
     "token TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL)",
+    # The fences are greater than those of a file that this one replaces, which a crawler may have.
+    "INSERT INTO sqlite_sequence VALUES ('leases', CAST(:now * 1000 AS INTEGER))",
+    f"PRAGMA user_version = {_VERSION}",
+    f"PRAGMA application_id = {APPLICATION_ID}",
 )
 
 _GET = """
@@ -185,16 +189,21 @@ class SQLiteStore(ThreadedStore):
             with suppress(sqlite3.Error):
                 connection.close()
 
-    # The connection
-
     def _connect(self) -> sqlite3.Connection:
         """Return the connection. Open it first, if there is none."""
         if self._connection is None:
             self._create_file()
-            self._connection = sqlite3.connect(
+            db = self._connection = sqlite3.connect(
                 self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
             )
-            self._prepare(self._connection)
+            if _is_new(db):
+                _turn_on_write_ahead_log(db)
+            db.execute("PRAGMA synchronous = NORMAL")
+            now = self._now()
+            with _transaction(db):
+                if _is_new(db):  # another process may have made the tables meanwhile
+                    _create_tables(db, now)
+                db.execute(_DELETE_INVALID, {"now": now})
         return self._connection
 
     def _create_file(self) -> None:
@@ -208,17 +217,6 @@ class SQLiteStore(ThreadedStore):
             os.close(os.open(self._path, flags, 0o600))
         if not stat.S_ISREG(self._path.lstat().st_mode):
             raise StoreError(f"{self._path} is not a regular file, such as a symbolic link")
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        """Check that the database is a store, and create its tables if it is new."""
-        if _is_new(db):
-            _turn_on_write_ahead_log(db)
-        db.execute("PRAGMA synchronous = NORMAL")
-        now = self._now()
-        with _transaction(db):
-            if _is_new(db):
-                _create_tables(db, now)
-            db.execute(_DELETE_INVALID, {"now": now})
 
 
 class MemoryStore(SQLiteStore):
@@ -306,8 +304,4 @@ def _is_new(db: sqlite3.Connection) -> bool:
 
 def _create_tables(db: sqlite3.Connection, now: float) -> None:
     for statement in _TABLES:
-        db.execute(statement)
-    # The fences are greater than those of a file that this one replaces, which a crawler may have.
-    db.execute("INSERT INTO sqlite_sequence VALUES ('leases', ?)", (int(now * 1000),))
-    db.execute(f"PRAGMA user_version = {_VERSION}")
-    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute(statement, {"now": now})
