@@ -14,10 +14,8 @@ from typing import Any
 
 from .protocol.printable import printable, without_credentials
 
-MAX_VALUE_LENGTH = 1000
-"""Characters of one value, and of one line of a traceback."""
-MAX_TRACEBACK_LINES = 200
-"""Lines of a traceback. The last ones are kept."""
+MAX_VALUE_LENGTH = 1000  # characters of one value, and of one line of a traceback
+MAX_TRACEBACK_LINES = 200  # the last ones are kept
 
 
 def get_logger(name: str) -> logging.Logger:

@@ -25,15 +25,13 @@ from .usage import PathPreferences, PathSignals, parse_signal_rule, parse_usage_
 Value = TypeVar("Value")
 Combined = TypeVar("Combined", covariant=True)
 
-MAX_NAMED_RATES = 3
-"""How many Request-rates `describe` lists, so that its text stays short."""
+MAX_NAMED_RATES = 3  # Request-rates that `pace_text` lists
 MAX_CLEAN_PARAM_NAMES = 10_000
 """How many names of the Clean-params of a file are read (ours). No file of the corpus has 20."""
 
 _SECONDS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 86400}
 """The seconds in each unit of a Request-rate."""
-MINUTES = 24 * 60
-"""The minutes of a day."""
+MINUTES = 24 * 60  # of a day
 
 _SPACES = re.compile(rb"[ \t\v\f]+")
 # delay = 1*DIGIT ["." *DIGIT] / "." 1*DIGIT

@@ -1,11 +1,8 @@
 """The archive of a crawl: each request for a robots.txt and its response, in a WARC 1.1 file.
 
-Each crawl has a file of its own, in which each record is a gzip member. A thread writes, so that a
-slow or full disk does not delay the crawl. What is lost is counted, and the first loss is logged.
-
-The block of a record is the message as it was on the wire, as far as Scrapy's download handlers
-report it. They do not report the reason phrase and the spelling of header names, and they remove
-the transfer coding. docs/usage/archive.md lists what these records have in place of them.
+Each crawl has a file of its own, in which each record is a gzip member. The block of a record is
+the message as it was on the wire, as far as Scrapy's download handlers report it: `DESCRIPTION`
+says what they do not.
 
 :func:`read` reads an archive, or another WARC file with robots.txt files, such as those of Common
 Crawl. The memory that this uses is limited, for any file.
@@ -60,9 +57,6 @@ DIGEST_FIELD = "X-Robots-Txt-Digest"
 WARC-Payload-Digest is that of the body with its content coding."""
 
 SOFTWARE = " ".join(f"{name}/{version(name)}" for name in ("scrapy-rep", "Scrapy", "warcio"))
-
-HIDDEN = b"***"
-"""Replaces the value of a request header that may be a secret."""
 
 DESCRIPTION = (
     "Requests for robots.txt files, redirects included, and their responses. Header names are in "
@@ -186,7 +180,7 @@ def _request_head(exchange: Exchange) -> bytes:
     parts = urlsplit(exchange.url)
     target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
     fields = [
-        (name, HIDDEN if _SECRET.search(name) else value) for name, value in exchange.request_fields
+        (name, b"***" if _SECRET.search(name) else value) for name, value in exchange.request_fields
     ]
     if not any(name.lower() == b"host" for name, _ in fields):
         fields.append((b"Host", parts.netloc.rpartition("@")[2].encode("utf-8", "replace")))
@@ -199,14 +193,10 @@ def _head(line: str, fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     return b"".join(_LINE_BREAK.sub(b" ", line) + b"\r\n" for line in lines) + b"\r\n"
 
 
-RECORD_LIMIT = 1 << 22
-"""The bytes of a record that are kept. A longer body of a robots.txt is of no use."""
-
-MAX_HEADER = 1 << 16
-"""The bytes of the header of a record."""
-
-PIECE = 1 << 12
-"""The bytes that are inflated or skipped at once. Inflated, they are a thousand times as many."""
+# Bytes
+RECORD_LIMIT = 1 << 22  # of a record that are kept: a longer body of a robots.txt is of no use
+MAX_HEADER = 1 << 16  # of the header of a record
+PIECE = 1 << 12  # that are inflated or skipped at once: inflated, a thousand times as many
 
 _OF_WARCIO = ArchiveLoadFailed, StatusAndHeadersParserException
 _MISSING_HEADER = AttributeError, TypeError

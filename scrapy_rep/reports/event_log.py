@@ -57,24 +57,19 @@ if TYPE_CHECKING:
 
 logger = get_logger(__name__)
 
-BUFFER_SIZE = 1 << 16
-"""Bytes of lines that are written at once. Fewer are written after some seconds."""
-
-_WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
-"""The event of each kind of wait."""
-
-_NOT_STATED = frozenset({"expired", "access_terms", "licenses"})
-"""The fields of page directives that are no directives."""
-
-WRITE_INTERVAL = 5.0
-"""Seconds between two writes of the event log. A process that is killed loses those events."""
-
+BUFFER_SIZE = 1 << 16  # bytes of lines that are written at once
+WRITE_INTERVAL = 5.0  # seconds: a process that is killed loses the events of this time
 REPORT_TIMEOUT = 600.0
 """Seconds that the spider waits for the report before it closes. The process ends only when the
 thread of the file does. A report of a million requests takes about ten."""
 
 DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status_count/"
 """The stats of Scrapy that the report has, by the start of their names."""
+
+_WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
+"""The event of each kind of wait."""
+
+_NOT_STATED = frozenset({"expired", "access_terms", "licenses"})  # fields that are no directives
 
 
 class CrawlLog(Events):

@@ -25,11 +25,8 @@ from ..stores.threaded import result_of
 
 T = TypeVar("T")
 
-QUEUE_LIMIT = 1 << 26
-"""Bytes that may wait for the disk."""
-
-CLOSE_TIMEOUT = 30.0
-"""Seconds that :meth:`BackgroundFile.close` waits at most for the disk."""
+QUEUE_LIMIT = 1 << 26  # bytes that may wait for the disk
+CLOSE_TIMEOUT = 30.0  # seconds that `BackgroundFile.close` waits at most for the disk
 
 _write = os.write
 

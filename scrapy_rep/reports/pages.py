@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 LINKS = frozenset({"https://datatracker.ietf.org/doc/html/draft-illyes-webbotauth-cbcp-01"})
 """The links to other pages. Nothing loads them until the reader follows them."""
 
-MAX_TEXT = 2_000
-"""Characters of one value that are shown."""
-
+MAX_TEXT = 2_000  # characters of one value that are shown
 MAX_DETAILS = 3_000_000
 """Characters of the details of all origins. A browser reads about 10 MB in a second, and 10,000
 rows of the table have about 4 MB."""
@@ -57,7 +55,7 @@ def report_summary(report: Report) -> str:
 
 
 def survey_page(survey: Survey) -> str:
-    """Return the page of a survey: one HTML file, which loads nothing and has no script."""
+    """Return the page of a survey, which has no script."""
     return render(
         "survey.html",
         title=_survey_title(survey),
@@ -116,10 +114,7 @@ def environment() -> Environment:
 
 
 def shown(text: object, length: int = MAX_TEXT) -> str:
-    """Return a text of a site as a page shows it: cut, and with escapes for invisible characters.
-
-    Tabs remain.
-    """
+    """Return a text of a site as a page shows it: cut, with escapes for all invisible but tabs."""
     text = str(text)
     return "\t".join(printable(part, length) for part in text[: length + 1].split("\t"))
 

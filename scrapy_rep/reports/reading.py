@@ -24,11 +24,10 @@ from ..protocol.paths import host_of
 from . import records
 from .records import Deciding, Event, FileError, OriginReport, Report, Run, RunEvent, Statement, utc
 
-MAX_LINE = 1 << 20
-"""Bytes of one line of an event log. A crawl writes shorter ones."""
+MAX_LINE = 1 << 20  # bytes of one line of an event log: a crawl writes shorter ones
 
+# The gap in the middle, which an index has. A query alone would number all gaps.
 MEDIAN = "SELECT gap FROM gap WHERE host = ? AND counts ORDER BY gap LIMIT 1 OFFSET ?"
-"""The gap in the middle, which an index has. A query alone would number all gaps."""
 
 _decode = msgspec.json.Decoder(Event).decode
 
@@ -196,16 +195,14 @@ class Database:
 
 
 class _FirstFive:
-    """An aggregate of SQL: up to five different texts, as a JSON array."""
+    """An aggregate of SQLite, which calls it: up to five different texts, as a JSON array."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
 
     def step(self, text: str | None) -> None:
-        """Called by SQLite with each value."""
         if text is not None and len(self._texts) < 5 and text not in self._texts:
             self._texts.append(text)
 
     def finalize(self) -> str:
-        """Called by SQLite for the result."""
         return msgspec.json.encode(self._texts).decode()

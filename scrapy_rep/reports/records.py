@@ -24,14 +24,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
-MAX_TEXT = 300
-"""Characters of a URL, a pattern or another text of a site."""
-
-MAX_FILE_TEXT = 20_000
-"""Characters of a robots.txt. The text of a longer one is not kept."""
-
-MAX_NAMES = 50
-"""Directives, uses and licenses of one origin, of each kind."""
+MAX_TEXT = 300  # characters of a URL, a pattern or another text of a site
+MAX_FILE_TEXT = 20_000  # characters of a robots.txt: the text of a longer one is not kept
+MAX_NAMES = 50  # directives, uses and licenses of one origin, of each kind
 
 EXEMPT, UNCHECKED = "exempt", "unchecked"
 """The reasons of requests that were sent without a verdict: because of ``dont_obey_robotstxt``, and

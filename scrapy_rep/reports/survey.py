@@ -27,21 +27,14 @@ from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS, parse_signal_rule, pa
 from ..protocol.verdict import Rule
 from .records import EMPTY, REDIRECT_LOOP, FileError, utc
 
-MAX_LISTED = 100
-"""Rows of a figure. The record says how many others there are."""
-
+MAX_LISTED = 100  # rows of a figure: the record says how many others there are
 MAX_NAMES = 5_000
 """Agents of one file that count, and delays and preferences. The most agents that we have seen in a
 file are 1,100."""
+MAX_TEXT = 100  # characters of a name of a file
+MAX_DELAY = 1_000_000  # seconds: a longer Crawl-delay is taken for one of this length
 
-MAX_TEXT = 100
-"""Characters of a name of a file. Invisible ones are escaped."""
-
-MAX_DELAY = 1_000_000
-"""Seconds. A longer Crawl-delay is taken for one of this length."""
-
-ROW_FILES = (".jsonl", ".jsonl.gz", ".parquet")
-"""How the name of a file with rows ends."""
+ROW_FILES = (".jsonl", ".jsonl.gz", ".parquet")  # how the name of a file with rows ends
 
 
 class Row(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,8 +90,7 @@ class Survey(Struct, kw_only=True):
     """For each figure that is cut, the number of its other rows."""
 
 
-encode = json.Encoder().encode
-"""Returns the line of JSON of a row."""
+encode = json.Encoder().encode  # returns the JSON of a row
 
 
 def row_of(
@@ -271,7 +263,7 @@ class Rows:
         Only origins are sites. The same name of a file may stand for several.
         """
         results = AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE
-        no_answer = tuple(each.value for each in results)
+        no_answer = tuple(map(str, results))
         self._database.execute(
             "DELETE FROM rows WHERE contains(site, '://') AND rowid NOT IN (SELECT rowid FROM rows "
             "QUALIFY 1 = row_number() OVER (PARTITION BY survey, site "

@@ -18,11 +18,8 @@ MAX_LEASE = 3600.0
 """Seconds that a claim, a reservation or a delay lasts at most. A stored one that lasts longer was
 written by another program, or with a wrong clock, and is treated as expired."""
 
-MAX_RETRY = 60.0
-"""The most seconds that :meth:`Store.reserve_host` returns."""
-
-MIN_RETRY = 0.001
-"""The fewest seconds above 0 that :meth:`Store.reserve_host` returns."""
+MIN_RETRY, MAX_RETRY = 0.001, 60.0
+"""The fewest seconds above 0, and the most, that :meth:`Store.reserve_host` returns."""
 
 
 class StoreError(Exception):
