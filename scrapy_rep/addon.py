@@ -16,15 +16,11 @@ from .frontier.queue import OriginPriorityQueue, PriorityFirstQueue
 from .middleware import RobotsTxtMiddleware
 from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware
 
-PRIORITY = 100
-"""The priority of the downloader middleware, as of Scrapy's own."""
-
-ANSWER_PRIORITY = 990
-"""The priority of the downloader middleware that sees each response before Scrapy's others."""
-
+PRIORITY = 100  # of the downloader middleware, as of Scrapy's own
+ANSWER_PRIORITY = 990  # of the one that sees each response before Scrapy's others
+# Of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that error pages are
+# also annotated. It gets the requests that all others have kept.
 PAGE_PRIORITY = 40
-"""The priority of the spider middleware. It is before Scrapy's HttpErrorMiddleware (50), so that
-error pages are also annotated. It gets the requests that all others have kept."""
 
 QUEUES = {
     DownloaderAwarePriorityQueue: OriginPriorityQueue,

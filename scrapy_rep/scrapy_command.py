@@ -19,7 +19,6 @@ class Command(ScrapyCommand):
         return "Check, show and compare robots.txt files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Take every argument as it is."""
         parser.prefix_chars = "\0"  # else Scrapy's parser drops options that it does not know
         parser.add_argument("arguments", nargs=argparse.REMAINDER)
         parser.set_defaults(profile=None)

@@ -34,9 +34,7 @@ from .usage import POLICY_PREFIX, POLICY_TOKENS
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 
-_MAX_FIELD_LENGTH = 40
-"""Characters of an unknown field that are shown, and compared with known fields. The longest known
-field has 14."""
+_MAX_FIELD_LENGTH = 40  # characters of an unknown field that are shown, and compared with others
 _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
@@ -383,10 +381,8 @@ def _about_field(line: _Line) -> Iterator[Finding]:
         # "Sitemap https://example.com/": the first colon is that of the URL.
         message = "the colon is missing, and the one in the URL is read instead"
         advice = f"write '{_text(field_of(scheme[1]))}:'"
-        added = scheme.end(1), scheme.end(1), b":"
-        finding = line.finding(
-            Code.MISSING_COLON, message, advice, scheme.span(1), correction=added
-        )
+        code, added = Code.MISSING_COLON, (scheme.end(1), scheme.end(1), b":")
+        finding = line.finding(code, message, advice, scheme.span(1), correction=added)
         yield finding._replace(severity=Severity.ERROR)
     elif name in (b"noindex", b"nofollow"):  # they belong in pages and headers
         message = f"no crawler reads {quoted(name)} in a robots.txt: Google stopped in 2019"
@@ -589,9 +585,8 @@ def _about_unmatchable(line: _Line, value: str) -> Finding:
 
 @lru_cache(maxsize=256)
 def _nearest(field: str) -> str | None:
-    if len(field) > _MAX_FIELD_LENGTH:
-        return None
-    return next(iter(get_close_matches(field, [_text(known) for known in _FIELDS], 1, 0.75)), None)
+    known = [_text(known) for known in _FIELDS] if len(field) <= _MAX_FIELD_LENGTH else []
+    return next(iter(get_close_matches(field, known, 1, 0.75)), None)
 
 
 def _path_of_url(pattern: str) -> str | None:

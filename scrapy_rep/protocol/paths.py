@@ -269,17 +269,15 @@ def _decode(text: str) -> str:
         return _ESCAPE.sub(lambda match: _STEP_1[match[0]], text)
     pieces: list[str] = []
     end = 0
-    before = ""
     for match in _ESCAPE.finditer(text):
-        between = text[end : match.start()]
+        pieces.append(text[end : match.start()])
         end = match.end()
         piece = _STEP_1[match[0]]
-        before = (before + between)[-2:]
         # A digit may complete a broken escape around it.
-        if piece in hexdigits and _ESCAPE.search(before + piece + text[end : end + 1]):
+        around = "".join(pieces[-4:])[-2:] + piece + text[end : end + 1]
+        if piece in hexdigits and _ESCAPE.search(around):
             piece = match[0].upper()
-        before = (before + piece)[-2:]
-        pieces += (between, piece)
+        pieces.append(piece)
     return "".join([*pieces, text[end:]])
 
 

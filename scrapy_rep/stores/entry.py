@@ -68,11 +68,8 @@ URL_LIMIT = 8000
 """The most characters of a URL. RFC 9110 §4.1: "It is RECOMMENDED that all senders and recipients
 support, at a minimum, URIs with lengths of 8000 octets"."""
 
-FAILURE_LIMIT = 1000
-"""The most characters of a failure's text (ours)."""
-
-VALIDATOR_LIMIT = 256
-"""The most characters of a validator. The fetcher ignores a longer one (ours)."""
+FAILURE_LIMIT = 1000  # characters of a failure's text (ours)
+VALIDATOR_LIMIT = 256  # characters of a validator: the fetcher ignores a longer one (ours)
 
 HEAD_LIMIT = 1 << 16
 """The most bytes of a head. Two URLs, two validators and a failure of the maximum length are
@@ -82,8 +79,7 @@ CONTENT_LIMIT = HEAD_LIMIT + 1 + BODY_LIMIT
 ENTRY_LIMIT = CONTENT_LIMIT + CONTENT_LIMIT // 1000 + 100
 """The most bytes of an entry. Deflate adds at most 1 byte in 4,000, a header and a trailer."""
 
-LATEST = 253_402_300_800.0
-"""The latest valid time: the first second of the year 10000."""
+LATEST = 253_402_300_800.0  # the latest valid time: the first second of the year 10000
 
 LINE_TYPE, LINE_VERSION = "policy", 1
 

@@ -60,9 +60,7 @@ CONNECTIONS = 8
 """The most calls in progress at once, each with a thread and a connection. Redis accepts 10,000
 connections by default: those of 1,250 workers."""
 
-SOCKET_TIMEOUT = 5.0
-"""Seconds after which a server that does not answer has failed."""
-
+SOCKET_TIMEOUT = 5.0  # seconds after which a server that does not answer has failed
 PAGE_SIZE = 100  # keys that are read at once when all entries are read
 
 VALUE_LIMIT = ENTRY_LIMIT + 16

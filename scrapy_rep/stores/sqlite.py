@@ -29,13 +29,11 @@ from .threaded import ThreadedStore, decoded
 T = TypeVar("T")
 Now: TypeAlias = Callable[[], float]
 
-APPLICATION_ID = 0x5245_5053
-"""Identifies a store in the header of the file: "REPS" in ASCII."""
+APPLICATION_ID = 0x5245_5053  # "REPS" in ASCII, in the header of the file
+_VERSION = int.from_bytes(VERSION, "big")
 
 BUSY_TIMEOUT = 5.0
 """Seconds that a change waits for the changes of other processes: the default of Python."""
-
-_VERSION = int.from_bytes(VERSION, "big")
 
 CLOCK_TOLERANCE = 5.0
 """Seconds by which the clock may be set back without an effect on leases. One that starts later in
