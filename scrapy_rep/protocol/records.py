@@ -183,11 +183,8 @@ RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
 """The table. Fields that are not in `parser.GROUP_FIELDS` hold for all crawlers, wherever they
 stand."""
 
-PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)
-"""The records that limit how fast and when a crawler sends requests."""
-
-USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)
-"""The records that state how content may be used."""
+PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)  # how fast and when a crawler sends requests
+USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)  # how content may be used
 
 _FIELDS = frozenset(row.field for row in RECORD_TYPES)
 KNOWN_FIELDS = frozenset([USER_AGENT, *RULE_FIELDS, *_FIELDS])

@@ -73,23 +73,20 @@ class Archive:
     """The archive of one crawl. Raises OSError or ValueError if its file cannot be made."""
 
     def __init__(self, path: str, spider: str, settings: Settings, stats: StatsCollector) -> None:
-        self._spider, self._settings, self._stats = spider, settings, stats
+        self._stats = stats
         self.file = BackgroundFile(Path(path))
         self._has_logged = False
-
-    def start(self) -> None:
-        """Add the record that describes the crawl."""
-        name = os.path.basename(self.file.path)
-        changed = changed_settings(self._settings)
+        changed = json.dumps(changed_settings(settings), default=str, sort_keys=True)
         fields = {
             "software": SOFTWARE,
             "format": "WARC File Format 1.1",
             "robots": "RFC 9309",
-            "http-header-user-agent": text_of(self._settings.user_agent(None)),
-            "isPartOf": self._spider,
+            "http-header-user-agent": text_of(settings.user_agent(None)),
+            "isPartOf": spider,
             "description": DESCRIPTION,
-            "x-scrapy-rep-settings": json.dumps(changed, default=str, sort_keys=True),
+            "x-scrapy-rep-settings": changed,
         }
+        name = os.path.basename(self.file.path)
         self.file.append(0, lambda: warcinfo(name, fields), records=0)
 
     def record(self, exchange: Exchange) -> None:

@@ -168,11 +168,8 @@ class Database:
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")
         self._sql.executescript(files(__package__).joinpath("report.sql").read_text("utf-8"))
         origins = {row["origin"]: convert(row, OriginReport) for row in self._rows("origins")}
-        for view, kind in (
-            ("versions", records.Version),
-            ("deciding", Deciding),
-            ("statements", Statement),
-        ):
+        lists = {"versions": records.Version, "deciding": Deciding, "statements": Statement}
+        for view, kind in lists.items():
             for row in self._rows(view):
                 getattr(origins[row["origin"]], view).append(convert(row, kind))
         hosts = convert(list(self._rows("hosts")), list[records.HostPace])

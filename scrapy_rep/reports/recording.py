@@ -24,9 +24,7 @@ def open_recordings(
 ) -> tuple[CrawlLog | None, Archive | None]:
     """Open the event log of a crawl, which writes its report, and its archive, if they are set.
 
-    The report has the hash of the archive, so it closes the archive.
-
-    Raises :class:`SettingError` for a path that cannot be written, and if a library is missing.
+    The report has the hash of the archive, so it closes the archive. Raises :class:`SettingError`.
     """
     assert crawler.stats is not None
     log = archive = None
@@ -37,7 +35,6 @@ def open_recordings(
 
             path = path_from("REP_ARCHIVE", settings.archive, spider, clock.time())
             archive = Archive(path, spider.name, settings, crawler.stats)
-        crawler.signals.connect(archive.start, signal=signals.spider_opened)
         if not settings.report:
             crawler.signals.connect(archive.close, signal=signals.spider_closed)
     if settings.report:

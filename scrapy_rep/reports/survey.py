@@ -135,9 +135,8 @@ def _facts(body: bytes) -> dict[str, Any]:
                 found[agent] = tuple(map(max, found.get(agent, summary), summary))
     extents: dict[str, list[str]] = {"everything": [], "something": [], "nothing": []}
     for agent, summary in found.items():
-        if agent.startswith(POLICY_PREFIX):  # a use, and not a crawler
-            continue
-        extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
+        if not agent.startswith(POLICY_PREFIX):  # else it is a use, and not a crawler
+            extents[_extent(*summary)].append(printable(agent, MAX_TEXT))
     fields = [
         (name.decode(), value)
         for _, name, value in records(text, strict=False)

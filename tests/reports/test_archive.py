@@ -192,7 +192,6 @@ async def test_the_first_record_describes_the_crawl_without_passwords(
 ) -> None:
     path = tmp_path / "a.warc.gz"
     archive, _ = opened(path, **{"REP_STORE": "redis://me:Zk9@127.0.0.1/", name: value})
-    archive.start()
     await archive.close()
     [info] = records_of(path.read_bytes())
     fields = dict(line.split(": ", 1) for line in info.block.decode().strip().split("\r\n"))
