@@ -46,7 +46,6 @@ IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"  # a middleware makes the request 
 CACHED_FLAG = "cached"  # the response comes from a cache, such as Scrapy's HTTP cache
 
 _WITHOUT_POOL = tuple(f"scrapy.core.downloader.handlers.http{name}" for name in ("10", "11", "2"))
-"""The modules of the download handlers that open as many connections as they get requests."""
 
 _ARCHIVE_PATH = r"(?:[^%\0]|%%|%\((?:name|time|pid)\)s)*\.warc\.gz"
 
@@ -253,10 +252,11 @@ class Settings:
     def read(cls, settings: BaseSettings, spider: Spider | None = None) -> Settings:
         """Return all settings, defaults included. Raises :class:`SettingError`."""
         values = {name: setting.read(settings) for name, setting in _SETTINGS.items()}
+        delay = getattr(spider, "download_delay", None) or settings.getfloat("DOWNLOAD_DELAY")
         return cls(
             **values,
             connections=connection_limit(settings, values["concurrent_requests"]),
-            has_delay=_has_delay(settings, spider),
+            has_delay=bool(delay or settings.getbool("AUTOTHROTTLE_ENABLED")),
             page_agent=page_agent(settings, spider),
             unknown=unknown_names(settings),
         )
@@ -350,11 +350,6 @@ def scrapy_settings(crawler: Crawler, names: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _has_delay(settings: BaseSettings, spider: Spider | None) -> bool:
-    seconds = getattr(spider, "download_delay", None) or settings.getfloat("DOWNLOAD_DELAY")
-    return bool(seconds or settings.getbool("AUTOTHROTTLE_ENABLED"))
-
-
 def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | None:
     """Return the User-Agent header of requests that do not set one; None if there is none."""
     # Scrapy sets the header after this middleware: DefaultHeadersMiddleware first, then
@@ -371,8 +366,8 @@ def page_agent(settings: BaseSettings, spider: Spider | None) -> str | bytes | N
 def connection_limit(settings: BaseSettings, concurrent_requests: int) -> int | None:
     """Return how many connections the download handler of HTTP has; None if it has no limit.
 
-    Scrapy's own handlers for Twisted open as many as they get requests. Others have a pool, of
-    CONCURRENT_REQUESTS connections in most cases.
+    Scrapy's own handlers for Twisted (`_WITHOUT_POOL`) open as many as they get requests. Others
+    have a pool, of CONCURRENT_REQUESTS connections in most cases.
     """
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for path in (handlers.get("http"), handlers.get("https")):

@@ -38,8 +38,7 @@ _MAX_FIELD_LENGTH = 40  # characters of an unknown field that are shown, and com
 _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
-_MAX_RULES = 2048
-"""Yandex: the analysis of a robots.txt reports a file with more rules as an error."""
+_MAX_RULES = 2048  # Yandex: the analysis of a robots.txt reports a file with more as an error
 _MAX_DELAY = 300
 """Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
 

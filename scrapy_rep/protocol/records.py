@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from math import isfinite
+from math import inf
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .matcher import TOO_COMPLEX, matching
@@ -103,17 +103,12 @@ def text_of(value: bytes) -> str | None:
 
 def parse_delay(value: bytes) -> float | None:
     """Return the seconds of a Crawl-delay: finite, zero or more. None if it is unreadable."""
-    if not _DELAY.fullmatch(value):
-        return None
-    delay = float(value)
-    return delay if isfinite(delay) else None
+    delay = float(value) if _DELAY.fullmatch(value) else inf
+    return delay if delay < inf else None
 
 
 def parse_request_rate(value: bytes) -> RequestRate | None:
-    """Return the rate of ``1/10``, ``1/10m`` or ``1/10m 0600-0845``. None if it is unreadable.
-
-    Without a unit the period is in seconds. The times may be ``06:00`` or ``06.00``.
-    """
+    """Return the rate of ``1/10``, ``1/10m`` or ``1/10m 0600-0845``. None if it is unreadable."""
     match = _REQUEST_RATE.fullmatch(_SPACES.sub(b" ", value))
     if not match or not int(match[1]) or not int(match[2]):
         return None
@@ -123,10 +118,7 @@ def parse_request_rate(value: bytes) -> RequestRate | None:
 
 
 def parse_visit_time(value: bytes) -> VisitTime | None:
-    """Return the window of ``0600-0845`` or ``0600 0845``. None if it is unreadable.
-
-    The times may be ``06:00`` or ``06.00``.
-    """
+    """Return the window of ``0600-0845`` or ``06:00 08:45``. None if it is unreadable."""
     match = _VISIT_TIME.fullmatch(_SPACES.sub(b" ", value))
     return _window(match[1], match[2]) if match else None
 

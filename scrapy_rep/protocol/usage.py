@@ -65,8 +65,7 @@ TDM = "tdm"
 SAME_USE = {AI_TRAIN: TRAIN_AI, AI_INPUT: AI_USE}
 """Content-Signal's names, and AIPREF's names for what they refuse."""
 
-REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)
-"""The names that a crawl can require."""
+REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)  # by a crawl
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated: the name of each use, and whether it is granted."""
@@ -133,10 +132,7 @@ def content_signals(line: str) -> dict[str, bool | str]:
 
 
 def parse_signal_rule(value: bytes) -> tuple[_Pattern, dict[str, bool | str]] | None:
-    """Return path and signals of a Content-Signal record: ``[path] search=yes, ai-train=no``.
-
-    None if no part of it is readable. A record without a path matches every path, with length 0.
-    """
+    """Return the path and the signals of a Content-Signal record. None if no part is readable."""
     path, stated, _ = _read_signals(value)
     if not stated:
         return None
@@ -231,8 +227,7 @@ def has_other_label(value: bytes) -> bool:
 def parse_usage_rule(value: bytes) -> tuple[_Pattern, dict[str, bool]]:
     """Return the path and the preferences of a Content-Usage record: ``[path] train-ai=n``.
 
-    An unreadable dictionary states nothing, so everything is unknown for its path. A record without
-    a path matches every path, with length 0.
+    An unreadable dictionary states nothing, so everything is unknown for its path.
     """
     path, text = _split_usage(value)
     return pattern_of(path) if path else _EVERY_PATH, content_usage(text)

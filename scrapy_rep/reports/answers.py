@@ -114,7 +114,6 @@ class Pace(NamedTuple):
     asked: list[HostPace]
     unasked: list[HostPace]
     too_short: int
-    """The gaps that were shorter than the delay."""
 
 
 def pace(report: Report) -> Pace:

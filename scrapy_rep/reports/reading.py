@@ -128,10 +128,7 @@ class Database:
         self._places = 0
 
     def add(self, events: Iterator[Event]) -> Run | None:
-        """Add the events of one run, of which it is the first. None if it is known.
-
-        Returns the run as it was at its last event.
-        """
+        """Add the events of a run. Returns it as it was at its last event; None if it is known."""
         first, last = next(events), 0.0
         assert isinstance(first, RunEvent)
         run = first.run
@@ -159,10 +156,7 @@ class Database:
         return run
 
     def report(self, **limits: int) -> Report:
-        """Return the report of all runs. The database cannot be used after that.
-
-        ``limits`` replace some of `LIMITS`.
-        """
+        """Return the report of all runs, once. ``limits`` replace some of `LIMITS`."""
         most = (LIMITS | limits).items()
         columns = ", ".join(f"{number} AS max_{name}" for name, number in most)
         self._sql.execute(f"CREATE TABLE limits AS SELECT {columns}")

@@ -32,8 +32,7 @@ EXEMPT, UNCHECKED = "exempt", "unchecked"
 """The reasons of requests that were sent without a verdict: because of ``dont_obey_robotstxt``, and
 because no component checked them. All other reasons are values of :class:`~scrapy_rep.Reason`."""
 
-ALLOWED_ANYWAY = "its robots.txt allows it"
-"""The detail of exempt requests that broke no rule."""
+ALLOWED_ANYWAY = "its robots.txt allows it"  # the detail of exempt requests that broke no rule
 
 EMPTY, REDIRECT_LOOP = "empty", "redirect-loop"
 """The states of a robots.txt that a crawl does not tell from others: as ``rules`` and as
@@ -322,9 +321,7 @@ def json_text(report: Report) -> str:
     return msgspec.json.format(json.dumps(msgspec.to_builtins(report)), indent=1)
 
 
-LATEST = 253_402_200_000.0
-"""Seconds from 1970 to the end of 9999, the latest time in a log."""
-
+LATEST = 253_402_200_000.0  # seconds from 1970 to the end of 9999, the latest time in a log
 At = Annotated[float, Meta(ge=0, le=LATEST)]
 
 

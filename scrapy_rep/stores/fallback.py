@@ -23,11 +23,8 @@ logger = get_logger(__name__)
 
 T = TypeVar("T")
 
-RETRY_INTERVAL = 30.0
-"""Seconds between two attempts at a store that has failed (ours)."""
-
-WARNING_INTERVAL = 3600.0
-"""Seconds between two warnings, since a store may fail now and then for hours."""
+RETRY_INTERVAL = 30.0  # seconds between two attempts at a store that has failed (ours)
+WARNING_INTERVAL = 3600.0  # seconds between two warnings: a store may fail now and then for hours
 
 NO_CLAIM = Claim(claimed=True, entry=None, fence=0)
 """The claim that this crawler gets while the store does not work. If the store works again before

@@ -39,8 +39,7 @@ CLOCK_TOLERANCE = 5.0
 """Seconds by which the clock may be set back without an effect on leases. One that starts later in
 the future was made before the clock was set back, and has expired."""
 
-MAX_MEMORY = 64 * 2**20
-"""The most bytes of a store in memory: some 40,000 files of average size."""
+MAX_MEMORY = 64 * 2**20  # bytes of a store in memory: some 40,000 files of average size
 
 _TABLES = (
     "CREATE TABLE entries (origin TEXT PRIMARY KEY, kept_at REAL NOT NULL, entry BLOB NOT NULL, "
@@ -153,10 +152,7 @@ class SQLiteStore(ThreadedStore):
         self._connect().execute(_RELEASE_HOST, self._parameters(host, delay))
 
     def _lease(self, db: sqlite3.Connection, name: str, seconds: float) -> tuple[float, int]:
-        """Make or renew a lease, unless another crawler has it.
-
-        Returns the seconds after which to try again, 0 if this crawler has it, and its fence.
-        """
+        """Make or renew a lease. Returns the seconds until the next try (0: made), and its fence."""
         values = self._parameters(name, seconds)
         db.execute(_DELETE_OWN, values)
         is_granted = db.execute(_LEASE, values).rowcount > 0
