@@ -167,7 +167,7 @@ class CrawlLog(Events):
             expires_at, result = origin.refresh_at, AccessResult.UNREACHABLE.value
         elif origin.state is State.UNAVAILABLE and status is None:
             result = records.REDIRECT_LOOP
-        digest, effect = None, "allow"
+        digest = None
         if origin.content is not None:
             effect, text = "rules", origin.content.text
             digest = origin.copy.sha256 if origin.copy is not None else None
@@ -176,8 +176,9 @@ class CrawlLog(Events):
                 self._add_file(digest, body, text)
             if failure is None and text is not None and not text.strip():
                 result = records.EMPTY
-        elif origin.disallows_all(self._at(), self._unreachable_policy):
-            effect = "disallow"
+        else:
+            disallows_all = origin.disallows_all(self._at(), self._unreachable_policy)
+            effect = "disallow" if disallows_all else "allow"
         found = records.FetchEvent(
             result,
             effect,

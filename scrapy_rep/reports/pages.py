@@ -81,8 +81,7 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(values)
 
 
-SEPARATOR = "\x1f"
-"""Between two cells of a text. A text of a site has an escape in its place."""
+SEPARATOR = "\x1f"  # between two cells of a text: a text of a site has an escape in its place
 
 
 def render_text(template: str, **values: Any) -> str:

@@ -152,7 +152,7 @@ class SQLiteStore(ThreadedStore):
         self._connect().execute(_RELEASE_HOST, self._parameters(host, delay))
 
     def _lease(self, db: sqlite3.Connection, name: str, seconds: float) -> tuple[float, int]:
-        """Make or renew a lease. Returns the seconds until the next try (0: made), and its fence."""
+        """Make or renew a lease. Returns the seconds to wait, 0 if it is made, and its fence."""
         values = self._parameters(name, seconds)
         db.execute(_DELETE_OWN, values)
         is_granted = db.execute(_LEASE, values).rowcount > 0
