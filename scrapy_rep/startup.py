@@ -19,23 +19,16 @@ from .protocol.usage import nearest_use
 from .scrapy_internals import note_failure
 from .settings import Settings
 
-logger = get_logger(__name__)
-
 
 @contextmanager
 def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
-    """Log a :class:`SettingError` in one line, and raise it again.
-
-    The exception stops the crawl, and reaches the caller of the crawl.
-    """
+    """Log a :class:`SettingError` in one line, and raise it again, which stops the crawl."""
     try:
         yield
     except SettingError as error:
-        logger.error(
-            "%(error)s. The crawl does not start.",
-            {"error": error},
-            extra={"spider": crawler.spider},
-        )
+        logger = get_logger(__name__)
+        extra = {"spider": crawler.spider}
+        logger.error("%(error)s. The crawl does not start.", {"error": error}, extra=extra)
         note_failure(crawler)
         logging.getLogger("asyncio").addFilter(_is_unreported)
         raise
@@ -48,32 +41,29 @@ def _is_unreported(record: logging.LogRecord) -> bool:
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     """Warn about settings that are probably mistakes, once each."""
-    extra = {"spider": crawler.spider}
+    logger = logging.LoggerAdapter(get_logger(__name__), {"spider": crawler.spider})
     if not settings.obey:
         logger.warning(
             "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
             "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
-            "disable scrapy-rep.",
-            extra=extra,
+            "disable scrapy-rep."
         )
         return
     for name, similar in settings.unknown:
         hint = f" Did you mean {similar}?" if similar else ""
-        logger.warning(f"The setting {name} does not exist and is ignored.{hint}", extra=extra)
+        logger.warning(f"The setting {name} does not exist and is ignored.{hint}")
     for name in settings.intended_uses:
         if (nearest := nearest_use(name)) != name:
             hint = f" Did you mean {nearest}?" if nearest else ""
             logger.warning(
                 f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
-                f"{hint}",
-                extra=extra,
+                f"{hint}"
             )
     if settings.robots_agent is None and settings.page_agent == default_settings.USER_AGENT:
         logger.warning(
             "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "
             "follows the rules for Scrapy. Set USER_AGENT to the name of your crawler and an "
-            "address where its owner can be reached.",
-            extra=extra,
+            "address where its owner can be reached."
         )
     # Unless ROBOTSTXT_USER_AGENT says that this crawl is the well-known crawler.
     tokens = set(product_tokens(settings.page_agent or ""))
@@ -83,15 +73,13 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
         logger.warning(
             f"The User-Agent of this crawl has the name of {name}, a crawler of {operator}: sites "
             f"take it for {name}. Set USER_AGENT to the name of your crawler. If {name} is yours, "
-            "set ROBOTSTXT_USER_AGENT to it.",
-            extra=extra,
+            "set ROBOTSTXT_USER_AGENT to it."
         )
     if crawler.get_downloader_middleware(BuiltInMiddleware) is not None:
         logger.warning(
             "Scrapy's own RobotsTxtMiddleware is also enabled: each robots.txt is fetched twice, "
             "and requests that either middleware disallows are dropped. Set Scrapy's to None in "
-            "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon.",
-            extra=extra,
+            "DOWNLOADER_MIDDLEWARES, or use scrapy_rep.Addon."
         )
 
 
@@ -106,7 +94,6 @@ def _known_crawler(tokens: Iterable[str]) -> tuple[str, str] | None:
         import tomllib
     else:
         import tomli as tomllib
-    for row in tomllib.loads(text)["crawler"]:
-        if row.get("tokens", [row["name"]])[0].lower() in wanted:
-            return row["name"], row["operator"]
-    return None
+    rows = tomllib.loads(text)["crawler"]
+    found = (row for row in rows if row.get("tokens", [row["name"]])[0].lower() in wanted)
+    return next(((row["name"], row["operator"]) for row in found), None)
