@@ -48,7 +48,6 @@ from ..recorder import Recorder
 from ..scrapy_internals import WATCH_INTERVAL, Engine, middleware_that_raised, proxy_keys
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
-from .cookies import HopCookies
 from .downloader import (
     DOWNLOAD,
     HANDLERS,
@@ -64,7 +63,7 @@ from .downloader import (
     with_name,
 )
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
-from .redirects import redirect_target, refusal
+from .redirects import HopCookies, redirect_target, refusal
 
 MayFetch = Callable[[str, Request], Awaitable[Verdict | None]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.fetch.cookies import MAX_SIZE, HopCookies
+from scrapy_rep.fetch.redirects import MAX_COOKIES, HopCookies
 
 A = "http://a.example"
 URL = A + "/robots.txt"
@@ -61,7 +61,7 @@ def test_a_cookie_is_for_the_origin_that_set_it(url: str) -> None:
 
 @pytest.mark.no_cover
 def test_the_cookies_of_all_origins_together_have_a_size() -> None:
-    long = b"a=" + b"1" * (MAX_SIZE // 2)
+    long = b"a=" + b"1" * (MAX_COOKIES // 2)
     found = cookies(long, before=long)
     assert found.header(URL) == long, "a cookie that replaces another one"
     found.update("http://b.example/", [long, b"b=1"], NOW)
@@ -70,4 +70,4 @@ def test_the_cookies_of_all_origins_together_have_a_size() -> None:
     found.update("http://b.example/", [long], NOW)
     assert found.header("http://b.example/") == b"b=1; " + long
     many = cookies(*(b"%d=1" % number for number in range(100_000)))
-    assert MAX_SIZE - 10 < len(many.header(URL)) <= MAX_SIZE
+    assert MAX_COOKIES - 10 < len(many.header(URL)) <= MAX_COOKIES
