@@ -19,7 +19,7 @@ from scrapy.http.headers import Headers
 from ..clock import Clock
 from ..ip_addresses import Address
 from ..origin import OriginFile
-from ..protocol.access import REDIRECT_STATUSES, Answer
+from ..protocol.access import REDIRECT_STATUSES, Answer, CopyInfo
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
@@ -92,6 +92,11 @@ class Download:
     answer: Answer = field(init=False)
     """What the response means depends on it."""
 
+    @property
+    def copy(self) -> CopyInfo | None:
+        """The good copy that the request validates."""
+        return self.file.copy if self.validators else None
+
     def end(self, response: Response) -> None:
         """Note the response after the middlewares."""
         self.response = response
@@ -112,7 +117,7 @@ class Download:
             response.status,
             None if is_broken else response.body[: SIZE_LIMIT + 1],
             headers,
-            self.file.copy if self.validators else None,
+            self.copy,
             from_cache=CACHED_FLAG in response.flags,
         )
 
@@ -167,8 +172,7 @@ def _reached_downloader(request: Request) -> None:
         request.headers.update(download.validators)
         download.reader = BodyReader()  # a component may send the request again
         download.by_proxy = bool(request.meta.get("proxy"))
-        # BodyReader stops the download at the limit, so a longer Content-Length is no reason to
-        # fail.
+        # BodyReader stops the download at the limit: a longer Content-Length must not fail it.
         request.meta["download_maxsize"] = 0
 
 
@@ -223,7 +227,6 @@ def downloaded(request: Request, response: Response) -> None:
 
 def _exchange(request: Request, response: Response, download: Download) -> Exchange:
     ago = download.clock.monotonic() - download.started
-    copy = download.file.copy if download.validators else None
     limit = WIRE_LIMIT if b"Content-Encoding" in response.headers else SIZE_LIMIT + 1
     return Exchange(
         url=request.url,
@@ -238,7 +241,7 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
         by_proxy=download.by_proxy,
         file=download.reader.body,
         origin=download.file.key,
-        copy_sha256=copy.sha256 if copy is not None else None,
+        copy_sha256=download.copy and download.copy.sha256,
     )
 
 
@@ -313,10 +316,9 @@ def in_words(error: BaseException) -> str:
     for each in reversed(causes):  # the first cause says most
         if type(each).__module__.split(".")[0] in _TLS:
             return _cut(f"TLS failed: {_text(each)}")
-        found = (_BY_NAME.get(base.__name__) for base in type(each).__mro__)
-        words = next(filter(None, found), None)
-        if words is not None:
-            return words
+        names = [base.__name__ for base in type(each).__mro__ if base.__name__ in _BY_NAME]
+        if names:
+            return _BY_NAME[names[0]]
     return with_name(causes[-1])
 
 

@@ -1,10 +1,7 @@
 """What the response to a request for a robots.txt means for its origin (RFC 9309 §2.3.1).
 
-An answer to a request for another file of an origin has the same meaning for that file.
-
-:func:`access_result` reads one status, and :func:`event_of` a response. A :data:`FetchResult` says
-how a whole fetch ended, after redirects and retries; these events drive the state machine in
-:mod:`scrapy_rep.origin`.
+A response to a request for another file of an origin has the same meaning for that file. How a
+whole fetch ended is a :data:`FetchResult`, an event for the state machine in `scrapy_rep.origin`.
 """
 
 from __future__ import annotations
@@ -62,8 +59,7 @@ class AccessResult(TextEnum):
     REFUSED = "refused"
     """The status is 401 or 403: everything is allowed."""
     CHALLENGE = "challenge"
-    """Instead of the robots.txt, there is a test that only a browser passes: everything is
-    allowed."""
+    """A test that only a browser passes, instead of the robots.txt: everything is allowed."""
     UNREACHABLE = "unreachable"
     """The server or the network failed, so it is not known whether there are rules."""
 
@@ -121,32 +117,23 @@ def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
 def access_result(
     status: int, policy: AccessPolicy, *, conditional: bool = False, challenge: bool = False
 ) -> AccessResult:
-    """Return what ``status`` means.
+    """Return what a status means for a request that was `conditional`, or had a validator.
 
-    ``conditional`` says whether the request carried a validator, and ``challenge`` whether the
-    response has the marks of a challenge.
+    `challenge` says whether the response has the marks of a challenge.
     """
-    if status == 304:
-        return AccessResult.NOT_MODIFIED if conditional else AccessResult.UNREACHABLE
+    if status == 304 and conditional:
+        return AccessResult.NOT_MODIFIED
     if status in REDIRECT_STATUSES:
         return AccessResult.REDIRECT
     if 200 <= status <= 299 and status != 206:  # a 206 has only a part of the rules
         return AccessResult.SUCCESSFUL
-    if 400 <= status <= 499:
-        return _client_error(status, policy, challenge=challenge)
-    if 500 <= status <= 599 and policy.server_errors_are_unavailable:
-        return AccessResult.UNAVAILABLE
-    return AccessResult.UNREACHABLE
-
-
-def _client_error(status: int, policy: AccessPolicy, *, challenge: bool) -> AccessResult:
     if status in policy.disallow_statuses:
         return AccessResult.DISALLOWED
-    if status in UNREACHABLE_STATUSES:
-        return AccessResult.UNREACHABLE
     if status in (401, 403):
         return AccessResult.CHALLENGE if challenge else AccessResult.REFUSED
-    return AccessResult.UNAVAILABLE
+    last = 599 if policy.server_errors_are_unavailable else 499
+    is_unavailable = 400 <= status <= last and status not in UNREACHABLE_STATUSES
+    return AccessResult.UNAVAILABLE if is_unavailable else AccessResult.UNREACHABLE
 
 
 def other_page(
@@ -179,14 +166,12 @@ def other_page(
 def retry_after(value: str | None, now: float) -> float | None:
     """Return the seconds of a Retry-After header, at most a day (RFC 9110 §10.2.3).
 
-    Returns None for 0, for a date that has passed, and for a value that is neither a number of
-    seconds nor a date.
+    None for 0, for a date that has passed, and for what is neither a number of seconds nor a date.
     """
     value = (value or "")[:100].strip()  # a date has 29 characters
     seconds = delta_seconds(value)
     if seconds is None:
-        date = http_date(value)
-        seconds = 0.0 if date is None else date - now
+        seconds = (http_date(value) or now) - now
     return min(seconds, MAX_RETRY_AFTER) if seconds > 0 else None
 
 
@@ -201,15 +186,14 @@ def retry_interval(failures: int) -> int:
 
 
 class CopyInfo(NamedTuple):
-    """Where a good copy came from, and what is needed to revalidate it. Lifetimes are seconds."""
+    """Where a good copy came from, and what is needed to revalidate it."""
 
     url: str
     """The URL that answered 200, after redirects. The validators are for this URL only."""
     etag: str | None = None
     last_modified: str | None = None
     lifetime: float | None = None
-    """The freshness lifetime that the headers gave. It applies again after a 304 that gives none
-    (RFC 9111 §3.2)."""
+    """The seconds that the headers gave. They apply again after a 304 that gives none."""
     sha256: str | None = None
     """The SHA-256 of the file as it was received, decoded, up to the size limit, in hexadecimal."""
 
