@@ -49,9 +49,8 @@ class Permit:
     ) -> T:
         """Return the result of a download. Raises TimeoutError if it takes too long, or expires.
 
-        This is for the handlers that do not keep ``download_timeout`` exactly, and allows about a
-        fifth more. The time during which ``is_waiting`` is true does not count, up to ``max_wait``
-        seconds.
+        This is for the handlers that do not keep ``download_timeout`` exactly. The time during
+        which ``is_waiting`` is true does not count, up to ``max_wait`` seconds.
         """
         timer: CallLaterResult
         period = max(seconds / 10, 0.01)

@@ -20,8 +20,6 @@ from ..settings import IS_ROBOTSTXT_REQUEST
 REPLY_LIMIT = 1 << 16
 """The number of bytes of replies that are read. Twisted keeps all lines of a reply in memory."""
 
-NO_SUCH_FILE = "550"
-
 
 class FTPDownloadHandler(BuiltInHandler):
     """The handler for ``ftp`` in DOWNLOAD_HANDLERS. The add-on puts it there."""
@@ -48,7 +46,7 @@ class FTPDownloadHandler(BuiltInHandler):
             await maybe_deferred_to_future(client.retrieveFile(url.path, start))
         except FTPError as error:
             reply = error.args[0][-1] if isinstance(error, CommandFailed) else ""
-            if not start.data and reply.startswith(NO_SUCH_FILE):
+            if not start.data and reply.startswith("550"):  # no such file
                 return Response(request.url, status=404)
             if not start.is_full:
                 raise

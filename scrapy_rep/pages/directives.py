@@ -52,12 +52,9 @@ HEADERS = ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)
 """The names of the headers that are read, in lower case."""
 # In the form of the names that Scrapy's Headers use.
 _HEADERS = frozenset(name.title().encode() for name in HEADERS)
-META_NAMES = (_ROBOTS, *_TDM)
-"""The names of the meta elements that are read, besides the product tokens of the crawler."""
 
 META, TDM_PLACE = "meta", "tdmrep.json"
-"""The places of rules in the page, and in the TDM file of the origin. The place of any other rule
-is the name of its header."""
+"""The places of rules in the page, and in the TDM file of the origin."""
 
 MAX_LICENSES = 100
 """The licenses of a page that are listed (ours). A page has one or a few."""
@@ -129,12 +126,9 @@ class AccessTerms:
 
     def __str__(self) -> str:
         price = self.price or ("x402" if self.offers else None)
-        required = []
-        if self.payment_required:
-            required.append(f"a payment ({price})" if price else "a payment")
-        if self.license_required:
-            required.append("a license")
-        return " and ".join(required)
+        payment = f"a payment ({price})" if price else "a payment"
+        required = {payment: self.payment_required, "a license": self.license_required}
+        return " and ".join(text for text, is_required in required.items() if is_required)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,7 +223,7 @@ def stated_in(
         for line in header_lines(response, place):
             yield from (each for each in _in_header(place, line) if each.agent in agents)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    for element in elements(body, (*META_NAMES, *tokens), LICENSE):
+    for element in elements(body, (_ROBOTS, *_TDM, *tokens), LICENSE):
         yield from _in_page(*element)
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
@@ -268,7 +262,7 @@ def _of_tdm(rule: str, place: str, value: str) -> Iterator[Statement]:
 
 
 def directives_of(response: Response, stated: Iterable[Statement]) -> PageDirectives:
-    """Return the directives that follow from the statements of a response."""
+    """Return the directives that follow from a response and its statements."""
     stated, terms = list(stated), terms_of(response)
     if not stated and terms is None:  # the usual case
         return NO_DIRECTIVES

@@ -177,10 +177,7 @@ class Links:
 
     @cached_property
     def _marked(self) -> dict[str, frozenset[str]]:
-        """By URL, the values that all links with `REL_VALUES` to it have.
-
-        There are few, so most pages need no more than these.
-        """
+        """By URL, the values that all links with `REL_VALUES` to it have. Most pages have few."""
         found: dict[str, frozenset[str]] = {}
         for href, values in self._hrefs:
             for url in self._urls(href) if values else ():

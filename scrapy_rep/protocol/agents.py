@@ -86,14 +86,13 @@ class ProductTokens(NamedTuple):
         """Return a clause about the user agent whose tokens these are, if they may be wrong."""
         if self.warning is None:
             return None
-        name, tokens = text_of(user_agent), ", ".join(self.tokens)
+        name, what = text_of(user_agent), self.warning.value
         if self.warning is not AgentWarning.NO_TOKEN:
-            return f"the product tokens of {name!r} are {tokens}: {self.warning.value}"
+            return f"the product tokens of {name!r} are {', '.join(self.tokens)}: {what}"
         if "mozilla" in name.lower():
-            return (
-                f"{name!r} is the User-Agent of a browser, not of a crawler: only rules for * apply"
-            )
-        return f"{name!r}: {self.warning.value}"
+            what = "is the User-Agent of a browser, not of a crawler: only rules for * apply"
+            return f"{name!r} {what}"
+        return f"{name!r}: {what}"
 
 
 def text_of(user_agent: str | bytes | Sequence[str]) -> str:
@@ -125,13 +124,10 @@ def parse_user_agent(user_agent: str | bytes | Sequence[str]) -> ProductTokens:
     """
     if isinstance(user_agent, (str, bytes)):
         return _parse_one(user_agent)
-    values = user_agent if isinstance(user_agent, (tuple, list)) else [user_agent]
-    wrong = [value for value in values if not isinstance(value, (str, bytes))]
-    if wrong:
-        raise TypeError(
-            "a user agent must be str, bytes, or a list or tuple of these, not "
-            f"{type(wrong[0]).__name__}"
-        )
+    for value in user_agent if isinstance(user_agent, (tuple, list)) else [user_agent]:
+        if not isinstance(value, (str, bytes)):
+            expected = "str, bytes, or a list or tuple of these"
+            raise TypeError(f"a user agent must be {expected}, not {type(value).__name__}")
     return _parse_all(tuple(user_agent))
 
 
@@ -178,10 +174,7 @@ def _parse_one(value: str | bytes) -> ProductTokens:
 
 
 def _parse_header(header: str) -> ProductTokens:
-    """Return the token of a User-Agent header: of its first product that is not a browser's.
-
-    If there is none, or if a phone introduces a crawler, that of the crawler in a comment.
-    """
+    """Return the token of the first product that is not a browser's, else that in a comment."""
     products, comments = _split_header(header)
     names = [name for comment in comments if (name := _name_in_comment(comment))]
     if names and _DEVICE.match(header):

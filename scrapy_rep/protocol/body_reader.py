@@ -8,6 +8,7 @@ body, or a body that inflates to gigabytes, uses no more memory than the limit.
 from __future__ import annotations
 
 import zlib
+from functools import partial
 from typing import Any
 
 from .lines import SIZE_LIMIT
@@ -22,6 +23,7 @@ many empty members would grow with the square of the size."""
 
 _IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
+_new_inflating = partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)
 
 
 class BodyReader:
@@ -89,7 +91,3 @@ class BodyReader:
                 return
             start += len(piece)
             start -= len(self._inflating.unused_data) + len(self._inflating.unconsumed_tail)
-
-
-def _new_inflating() -> Any:
-    return zlib.decompressobj(16 + zlib.MAX_WBITS)

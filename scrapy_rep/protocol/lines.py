@@ -42,10 +42,7 @@ def read(body: bytes) -> bytes:
 
 
 def decoded(body: bytes) -> bytes:
-    """Return the part of a body that is read, without byte order mark, and UTF-16 as UTF-8.
-
-    Of a page that a browser made, it is the text.
-    """
+    """Return what `read` reads of a body, without byte order mark, and UTF-16 as UTF-8."""
     return _decoded(file_of(body))
 
 
@@ -60,10 +57,7 @@ def _decoded(body: bytes) -> bytes:
 
 
 def utf_8_mark(text: bytes) -> bytes:
-    """Return the byte order mark at the start of a text, even if it is incomplete, as for Google.
-
-    It is empty if there is none.
-    """
+    """Return the byte order mark at the start of a text, which Google drops even if incomplete."""
     marks = BOM_UTF8, BOM_UTF8[:2], BOM_UTF8[:1], b""
     return next(mark for mark in marks if text.startswith(mark))
 

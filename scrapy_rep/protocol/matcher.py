@@ -65,10 +65,7 @@ _precedence = itemgetter(1, 0, 2)
 
 
 def rank(rules: Iterable[RawRule], *, strict: bool) -> list[RankedRule]:
-    """Return the rules in their order of precedence.
-
-    The longest is first, of equal lengths the one that allows, then the first of the file.
-    """
+    """Return the rules in their order of precedence, those with the same pattern as one."""
     ranked: dict[str, RankedRule] = {}
     written: tuple[set[bytes], set[bytes]] = set(), set()
     for allow, value, position in rules:
@@ -100,10 +97,7 @@ class Steps:
 
 
 def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
-    """Return whether a pattern matches a path. Its pieces are searched once, from left to right.
-
-    It uses up steps for each piece, and the bytes it skips.
-    """
+    """Return whether a pattern matches a path. Its pieces are searched once, from left to right."""
     if steps is not None:
         steps.left -= 5
     pieces = pattern.split("*")
@@ -309,8 +303,7 @@ def _add(ranked: dict[str, RankedRule], disallow: bool, position: int, value: by
     pattern, length = paths.pattern_of(value)
     rule = (-length, disallow, position, pattern)
     if pattern in ranked:
-        # Rules with the same pattern are one rule, with the length of the longer spelling. Allow
-        # wins (RFC 9309 §2.2.2).
+        # One rule, with the length of the longer spelling. Allow wins (RFC 9309 §2.2.2).
         other = ranked[pattern]
         _, disallow, position, _ = min(rule, other, key=_precedence)
         rule = (min(rule[0], other[0]), disallow, position, pattern)

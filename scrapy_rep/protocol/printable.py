@@ -7,6 +7,7 @@ direction of the text, half a megabyte in one value.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 LENGTH = 200
 """Characters of one text that are shown by default. It fits on two lines of a terminal."""
@@ -36,10 +37,8 @@ def printable(text: str, length: int = LENGTH) -> str:
         for each in text[:length]
     ]
     if len(text) > length or sum(map(len, pieces)) > length:
-        kept, room = 0, length - len(ELLIPSIS)
-        while kept < len(pieces) and len(pieces[kept]) <= room:
-            room -= len(pieces[kept])
-            kept += 1
+        room = length - len(ELLIPSIS)
+        kept = sum(end <= room for end in accumulate(map(len, pieces)))
         pieces[kept:] = [ELLIPSIS]
     return "".join(pieces)
 
