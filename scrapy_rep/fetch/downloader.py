@@ -51,9 +51,6 @@ _BROWSERS = ("camoufox", "nodriver", "playwright", "puppeteer", "pyppeteer", "se
 """Prefixes of the meta keys that make a download handler or a middleware use a browser, which wraps
 the file in an HTML page."""
 
-# The flags of a response that Scrapy did not receive completely.
-_CUT_OFF = frozenset({"dataloss", "download_stopped"})
-
 Truncation = Literal["length", "disconnect", "unspecified"]
 """Why the end of a body is missing (WARC 1.1 §5.13): the size limit, the end of the connection, or
 another component, which stopped the download."""
@@ -127,8 +124,7 @@ Fields = tuple[tuple[bytes, bytes], ...]
 
 
 class Exchange(NamedTuple):
-    """One request and its response, as the download handler sent and received them, for an archive
-    (REP_ARCHIVE)."""
+    """One request and its response, as a download handler sent and received them (REP_ARCHIVE)."""
 
     url: str
     sent_at: float
@@ -246,7 +242,6 @@ def _exchange(request: Request, response: Response, download: Download) -> Excha
 
 
 def _truncation(response: Response, limit: int, reader: BodyReader) -> Truncation | None:
-    """Return why the end of a body is missing."""
     if "dataloss" in response.flags:
         return "disconnect"
     # The download is stopped at the limit even if the body ends there.
@@ -278,7 +273,8 @@ def stopping_receivers(crawler: Crawler) -> str:
 
 def _is_cut_off(response: Response, reader: BodyReader) -> bool:
     """Whether the end of a body is missing that would make a difference."""
-    return not (_CUT_OFF.isdisjoint(response.flags) or reader.is_full or reader.is_whole)
+    is_incomplete = not {"dataloss", "download_stopped"}.isdisjoint(response.flags)
+    return is_incomplete and not (reader.is_full or reader.is_whole)
 
 
 def _reader(headers: Headers) -> BodyReader:

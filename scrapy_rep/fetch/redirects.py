@@ -26,12 +26,10 @@ from .downloader import Download
 
 MAX_COOKIES = 8192
 """The most bytes of all cookies of a fetch (ours). Many servers accept no longer header."""
-
 MAX_ATTRIBUTE = 100
 """The bytes of an attribute that are read. A date has about 30."""
 
 _SEPARATOR = b"; "
-
 _CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 """What no cookie has (RFC 6265bis §5.6). A line break would begin another header."""
 
@@ -111,10 +109,8 @@ class HopCookies:
 
 def _has_expired(attributes: Iterable[bytes], now: float) -> bool:
     """Whether a cookie is to be deleted. Max-Age has precedence over Expires (RFC 6265 §5.3)."""
-    values = {}
-    for attribute in attributes:
-        name, _, value = attribute[:MAX_ATTRIBUTE].decode("latin-1").partition("=")
-        values[name.strip().lower()] = value.strip()
+    parts = (each[:MAX_ATTRIBUTE].decode("latin-1").partition("=") for each in attributes)
+    values = {name.strip().lower(): value.strip() for name, _, value in parts}
     age, expires = values.get("max-age", ""), http_date(values.get("expires", ""))
     if age.removeprefix("-").isdecimal():
         return age.startswith("-") or not age.strip("0")

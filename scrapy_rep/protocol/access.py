@@ -25,20 +25,11 @@ UNREACHABLE_STATUSES = frozenset({407, 429})
 NO_ROBOTS_TXT = "not a robots.txt"
 """The end of the failure of a page that is treated as unreachable (REP_NOT_ROBOTS)."""
 TOO_MANY_REDIRECTS = "too many redirects"
-"""The failure of a file behind more redirects (REP_ON_TOO_MANY_REDIRECTS)."""
 BROKEN_BODY = "a body that is cut off or cannot be decoded"
-"""The failure of a successful response whose rules cannot be read."""
 MAX_REDIRECTS = 5
 """RFC 9309 §2.3.1.2: "Crawlers SHOULD follow at least five consecutive redirects"."""
-
-MAX_RETRY_AFTER = 86_400
-"""Seconds. A longer Retry-After becomes one day, the longest time that a file is used without a
-new request (RFC 9309 §2.4)."""
-
-FIRST_RETRY_INTERVAL = 60
-MAX_RETRY_INTERVAL = 3600
-"""Seconds between two attempts at an unreachable robots.txt, doubling from the first to the
-maximum. Neither RFC 9309 nor Google gives a number."""
+MAX_RETRY_AFTER = DEFAULT_LIFETIME
+"""Seconds: the longest time that a file is used without a new request (RFC 9309 §2.4)."""
 
 
 class AccessResult(TextEnum):
@@ -117,9 +108,9 @@ def is_challenge(cf_mitigated: str | None, body: bytes | None) -> bool:
 def access_result(
     status: int, policy: AccessPolicy, *, conditional: bool = False, challenge: bool = False
 ) -> AccessResult:
-    """Return what a status means for a request that was `conditional`, or had a validator.
+    """Return what a status means.
 
-    `challenge` says whether the response has the marks of a challenge.
+    `conditional`: the request had a validator. `challenge`: the response has its marks.
     """
     if status == 304 and conditional:
         return AccessResult.NOT_MODIFIED
@@ -181,8 +172,8 @@ def retry_pause(retry: int) -> float:
 
 
 def retry_interval(failures: int) -> int:
-    """Return the seconds until the next attempt, after this number of failures in a row."""
-    return min(FIRST_RETRY_INTERVAL << min(failures - 1, 10), MAX_RETRY_INTERVAL)
+    """Return the seconds until the next attempt, after this number of failures in a row (ours)."""
+    return min(60 << min(failures - 1, 10), 3600)
 
 
 class CopyInfo(NamedTuple):

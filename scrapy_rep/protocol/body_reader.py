@@ -21,7 +21,6 @@ PIECE_SIZE = 16_384
 """The bytes that are inflated at once. zlib copies those that follow a gzip member: the time for
 many empty members would grow with the square of the size."""
 
-_IDENTITY = frozenset({b"", b"identity"})
 _GZIP = frozenset({b"gzip", b"x-gzip"})
 _new_inflating = partial(zlib.decompressobj, 16 + zlib.MAX_WBITS)
 
@@ -36,7 +35,7 @@ class BodyReader:
         self._inflating: Any = _new_inflating() if coding in _GZIP else None
         self.is_broken = False
         """Whether the body cannot be decoded, or is too long for a coding that is not supported."""
-        self.is_supported = coding in _IDENTITY or coding in _GZIP
+        self.is_supported = coding in {b"", b"identity", *_GZIP}
         self.received = 0
         """The number of bytes that arrived, up to one more than :data:`WIRE_LIMIT`."""
 

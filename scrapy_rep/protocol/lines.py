@@ -33,11 +33,8 @@ def read(body: bytes) -> bytes:
     TypeError if the body is not bytes.
     """
     require_bytes(body)
-    text = b"\n" + decoded(body)
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if _INDENTATION.search(text):
-        text = _INDENTATION.sub(b"\n", text)
+    text = b"\n" + decoded(body).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = _INDENTATION.sub(b"\n", text)
     return _without_nuls(text) if b"\0" in text else text
 
 
@@ -91,13 +88,10 @@ def begins_as_markup(body: bytes) -> bool:
 
 
 def _without_nuls(text: bytes) -> bytes:
-    """Return the lines without the NUL bytes at the ends of their values."""
-    lines = text.split(b"\n")
-    for number, line in enumerate(lines):
-        if b"\0" in line:
-            content, mark, comment = line.partition(b"#")
-            lines[number] = content.rstrip(WHITE_SPACE + b"\0") + mark + comment
-    return b"\n".join(lines)
+    """Return the lines without the NUL bytes and white space at the ends of their values."""
+    lines = (line.partition(b"#") for line in text.split(b"\n"))
+    removed = WHITE_SPACE + b"\0"
+    return b"\n".join(value.rstrip(removed) + mark + comment for value, mark, comment in lines)
 
 
 # What Chromium, Firefox and WebKit make of a file: elements without text but a title, the text, in

@@ -51,14 +51,12 @@ _MAX_KEYS_TO_SEARCH = 2_000
 _MAX_RULES_WITHOUT_INDEX = 100
 """Rules that may match the first path, from which on the index is built at once. It bounds the
 work that is done in vain if a second path follows: about 0.2 ms."""
-_STARS = re.compile(r"\*\*+")
 
 TOO_COMPLEX = -1
 """Instead of an index: the comparison was stopped before it was known which pattern matches."""
 
 RankedRule: TypeAlias = tuple[int, bool, int, str]
 """Length times -1, whether it disallows, position, pattern. The smallest of these tuples wins."""
-
 
 _precedence = itemgetter(1, 0, 2)
 """Returns what decides between rules with the same pattern: allow, length, and position."""
@@ -143,7 +141,7 @@ def matching(patterns: Iterable[str], path: str) -> Iterator[int]:
 
 def one_star(pattern: str) -> str:
     """Return a pattern with one star in place of several in a row."""
-    return _STARS.sub("*", pattern) if "**" in pattern else pattern
+    return re.sub(r"\*\*+", "*", pattern) if "**" in pattern else pattern
 
 
 class PatternIndex:
@@ -336,9 +334,8 @@ class GroupMatcher:
         if not self._asked:
             self._asked = True
             rules = list(islice(self._text.rules(path.encode()), _MAX_RULES_WITHOUT_INDEX))
-            few = len(rules) < _MAX_RULES_WITHOUT_INDEX
-            verdict = self._only_verdict(path, rules) if few else None
-            if verdict is not None:
+            is_few = len(rules) < _MAX_RULES_WITHOUT_INDEX
+            if is_few and (verdict := self._only_verdict(path, rules)) is not None:
                 return verdict
         number = (self.index or self._build_index()).first(path)
         verdict = self.verdicts[number]

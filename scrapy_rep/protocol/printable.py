@@ -58,9 +58,5 @@ def without_credentials(text: str) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """Return a text with at most `length` characters. A longer one is cut and ends in an ellipsis.
-
-    >>> print(cut("/private", 5))
-    /pri…
-    """
+    """Return a text with at most `length` characters. A longer one ends in an ellipsis."""
     return text if len(text) <= length else text[: length - len(ELLIPSIS)] + ELLIPSIS

@@ -282,10 +282,8 @@ class RobotsTxt:
     @property
     def has_usage(self) -> bool:
         """Whether the file has any Content-Signal, Content-Usage or policy token."""
-        fields = self._extensions.fields
-        return any(row.field in fields for row in other_records.USAGE) or any(
-            token.encode() in self._spans for token in POLICY_TOKENS
-        )
+        fields = {row.field for row in other_records.USAGE}
+        return bool(self._uses) or not fields.isdisjoint(self._extensions.fields)
 
     def usage_policies(self, url: str) -> dict[str, Verdict]:
         r"""Return what the groups of policy tokens state for a URL, by the token.
@@ -299,8 +297,7 @@ class RobotsTxt:
         line 2, Disallow: /art/, for __usage_ai-training
         """
         path = path_of(url)
-        named = (token for token in POLICY_TOKENS if token.encode() in self._spans)
-        verdicts = {token: self._matcher(token.encode()).verdict(path) for token in named}
+        verdicts = {token: self._matcher(token.encode()).verdict(path) for token in self._uses}
         return {
             token: verdict
             for token, verdict in verdicts.items()
@@ -369,6 +366,10 @@ class RobotsTxt:
     def _extensions(self) -> other_records.Records:
         return other_records.Records(self._text, strict=self._strict, url=self._url)
 
+    @property
+    def _uses(self) -> list[str]:
+        return [token for token in POLICY_TOKENS if token.encode() in self._spans]
+
     @cached_property
     def _cleaner(self) -> other_records.ParameterCleaner:
         return other_records.ParameterCleaner(self.clean_params)
@@ -396,10 +397,7 @@ class RobotsTxt:
         return matcher
 
     def _token(self, user_agent: UserAgent) -> bytes:
-        """Return the first token that a group names, else ``*``; empty if that has no group either.
-
-        RFC 9309 §2.2.1.
-        """
+        """Return the first token that has a group, else ``*``; empty if that has none either."""
         for name in (*product_tokens(user_agent), WILDCARD_AGENT):
             token = name.encode()
             if token in self._spans and not name.startswith(POLICY_PREFIX):

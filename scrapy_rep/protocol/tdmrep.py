@@ -24,7 +24,6 @@ from .matcher import TOO_COMPLEX, PatternIndex
 from .paths import path_of, pattern_of
 
 TDM_FILE = "/.well-known/tdmrep.json"
-"""The path of the file."""
 
 _RESERVATIONS = {0: False, 1: True, "0": False, "1": True}
 """The values of ``tdm-reservation``. "Other values are considered protocol errors"."""
