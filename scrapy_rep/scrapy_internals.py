@@ -150,11 +150,11 @@ class Engine:
 
         ``response`` is its response if that waits: many bytes must not.
         """
-        if request in self.extra or len(self.extra) >= MAX_EXTRA:
-            return False
-        if response is not None and sum(self.extra.values()) >= MAX_WAITING_BYTES:
-            return False
         size = 0 if response is None else max(len(response.body), MIN_RESPONSE_BYTES)
+        has_room = len(self.extra) < MAX_EXTRA
+        has_room = has_room and (not size or sum(self.extra.values()) < MAX_WAITING_BYTES)
+        if request in self.extra or not has_room:
+            return False
         self.extra[request] = size
         self._set_capacity()
         self.wake()

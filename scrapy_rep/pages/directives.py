@@ -48,10 +48,8 @@ _TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 LICENSE = "license"
 """The link type of RSL and of the HTML standard."""
 
-HEADERS = ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)
-"""The names of the headers that are read, in lower case."""
-# In the form of the names that Scrapy's Headers use.
-_HEADERS = frozenset(name.title().encode() for name in HEADERS)
+_HEADERS = {name.title().encode(): name for name in ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)}
+"""The names of the headers that are read: as Scrapy's Headers has them, and in lower case."""
 
 META, TDM_PLACE = "meta", "tdmrep.json"
 """The places of rules in the page, and in the TDM file of the origin."""
@@ -91,7 +89,6 @@ MAX_CHALLENGES, MAX_CHALLENGE = 10, 4096
 MAX_OFFERS = 16_384
 """Characters of a PAYMENT-REQUIRED header. A longer one is not kept (ours)."""
 
-_PARAMETER_VALUE = re.compile("[=:]")
 _BARE_AGENT = re.compile(_NAME, re.VERBOSE)
 
 
@@ -215,11 +212,10 @@ def stated_in(
 ) -> Iterator[Statement]:
     """Yield all statements of a response that apply to a crawler, in the order found.
 
-    ``tokens`` are the crawler's product tokens in lower case. ``tdm`` is the rule of the TDM file
-    for the page, if there is one.
+    ``tokens`` are the crawler's, in lower case, and ``tdm`` is the rule of the TDM file, if any.
     """
     agents = (WILDCARD_AGENT, *tokens)
-    for place in () if _HEADERS.isdisjoint(response.headers) else HEADERS:
+    for place in () if _HEADERS.keys().isdisjoint(response.headers) else _HEADERS.values():
         for line in header_lines(response, place):
             yield from (each for each in _in_header(place, line) if each.agent in agents)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
@@ -227,8 +223,7 @@ def stated_in(
         yield from _in_page(*element)
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
-        if tdm.policy is not None:
-            yield Statement(_TDM_POLICY, tdm.policy, TDM_PLACE)
+        yield from _of_tdm(_TDM_POLICY, TDM_PLACE, tdm.policy or "")
 
 
 def _in_header(place: str, line: str) -> Iterator[Statement]:
@@ -363,10 +358,9 @@ def _licenses(line: str) -> Iterator[str]:
 
 
 def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
-    """Yield agent, name and argument of each rule with a known name.
+    """Yield what `_rules` does, of a List of RFC 9651: each agent has its rules as parameters.
 
-    The line is a List of RFC 9651 in which each agent has its rules as parameters. A line without
-    parameters is read as X-Robots-Tag is, and so is a member without.
+    A line without parameters is read as X-Robots-Tag is, and so is a member without.
     """
     if ";" not in line:
         yield from _rules(line, scoped=True)
@@ -379,7 +373,7 @@ def _robots_tag_rules(line: str) -> Iterator[tuple[str, str, str]]:
             yield from _rules(member.replace(";", ","), scoped=True)
             continue
         for parameter in parameters:
-            written, *rest = _PARAMETER_VALUE.split(parameter, maxsplit=1)
+            written, *rest = re.split("[=:]", parameter, maxsplit=1)
             name, argument = written.strip().lower(), "".join(rest).strip().strip('"')
             if name in _RULE_NAMES and argument != "?0":  # false (RFC 9651 §3.3.6)
                 yield agent, name, argument
