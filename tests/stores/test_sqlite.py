@@ -88,12 +88,14 @@ def kill(path: Path) -> int:
                 os.write(writing, b"%d\n" % number)
                 into._call(into._release, str(number))
         os.close(writing)
-        time.sleep(chance.uniform(0, MAX_LIFETIME))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        found = everything(path)
         with os.fdopen(reading) as acknowledged:
-            assert all(found[line.strip()] == entry(int(line)) for line in acknowledged)
+            lines = [acknowledged.readline()]
+            time.sleep(chance.uniform(0, MAX_LIFETIME))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            lines += acknowledged
+        found = everything(path)
+        assert all(found[line.strip()] == entry(int(line)) for line in lines)
         assert found == {number: entry(int(number)) for number in found}
         first = max(map(int, found), default=-1) + 1
     return first
@@ -101,7 +103,7 @@ def kill(path: Path) -> int:
 
 def test_a_killed_process_leaves_complete_entries(path: Path) -> None:
     (number,) = in_processes(kill, path)
-    assert number > KILLS, "too few entries were put"
+    assert number >= KILLS, "each process has put one at least"
 
 
 def fill(path: Path) -> int:
