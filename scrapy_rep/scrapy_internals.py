@@ -7,6 +7,7 @@ and while requests wait in the downloader. Nothing of Scrapy is replaced.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from hashlib import md5
@@ -234,6 +235,11 @@ class Bucket(NamedTuple):
     def __str__(self) -> str:
         return f"{self.priority}{'s' if self.is_start else ''}"
 
+    @classmethod
+    def from_text(cls, text: str) -> Bucket:
+        """Return the bucket of a directory. Raises ValueError if it has none."""
+        return cls(int(text.removesuffix("s")), text.endswith("s"))
+
 
 def directory_of(name: str) -> str:
     """Return the name of the directory for a host, as DownloaderAwarePriorityQueue has it."""
@@ -241,11 +247,36 @@ def directory_of(name: str) -> str:
     return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
 
 
-def buckets_in(state: Any) -> dict[str, list[Bucket]]:
-    """Return the buckets that may have requests, by the name of the host, from those in JOBDIR."""
-    found = state if isinstance(state, Mapping) else {"": state}  # of ScrapyPriorityQueue
-    kinds = (False, True)
-    return {name: [Bucket(each, kind) for each in found[name] for kind in kinds] for name in found}
+def stored_buckets(key: str, state: Any) -> dict[str, list[Bucket]]:
+    """Return the buckets in JOBDIR by the name of the host, an empty one for all hosts together.
+
+    They are those of the directories: the state may be older, or damaged. A directory that it does
+    not have gets the name of its hash.
+    """
+    names = ["", *state] if isinstance(state, Mapping) else [""]  # ScrapyPriorityQueue has a list
+    directories = {directory_of(name): name for name in names if name}
+    for each in _files_in(key):
+        if each not in directories and _bucket_of(each) is None and os.path.isdir(f"{key}/{each}"):
+            name = each[-32:]
+            os.rename(f"{key}/{each}", f"{key}/{directory_of(name)}")
+            directories[directory_of(name)] = name
+    found = {name: _files_in(f"{key}/{directory}") for directory, name in directories.items()}
+    found[""] = _files_in(key)
+    return {name: [*filter(None, map(_bucket_of, files))] for name, files in found.items()}
+
+
+def _files_in(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []
+
+
+def _bucket_of(file: str) -> Bucket | None:
+    try:
+        return Bucket.from_text(file)
+    except ValueError:
+        return None
 
 
 def state_of(buckets: Mapping[str, Iterable[Bucket]]) -> dict[str, list[int]]:

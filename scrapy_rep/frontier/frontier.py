@@ -57,7 +57,7 @@ class Frontier:
         fetches: Callable[[Frontier], Fetches],
         reservations: Callable[[Frontier], Reservations] | None = None,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self.engine = engine
         self.clock = clock
         self.closing = closing
@@ -463,7 +463,7 @@ class Frontier:
         A further call for the same request changes no more than the first one has.
         """
         started, status = self.in_progress.get(request), response.status
-        if started is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self._settings.backoff:
+        if started is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self.settings.backoff:
             return
         if (status in SLOW_DOWN or started.host.backoffs) and CACHED_FLAG not in response.flags:
             header = (response.headers.get(b"Retry-After") or b"").decode("latin-1")

@@ -5,33 +5,53 @@ DownloaderAwarePriorityQueue. It keeps the requests of each origin in queues of 
 memory or in the files of JOBDIR. The :class:`~.frontier.Frontier` of the crawl says which of these
 queues gives the next request.
 
-The files and the state are those of DownloaderAwarePriorityQueue: a crawl that was stopped with one
-of the two classes continues with the other. The first origin of a host has the directory that
-Scrapy gives to the host; further origins have one each.
+The files and the state are those of Scrapy's queue: a crawl that was stopped with one of the two
+classes continues with the other. The first origin of a host has the directory that Scrapy gives to
+the host; further origins have one each. Beside them is an index, so that a crawl with many origins
+continues at once. Without an index that fits, the queues are read while the crawl goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import json
+import sys
+from collections import OrderedDict
+from collections.abc import Iterable
+from contextlib import suppress
 from itertools import chain, count
+from math import inf
 from pathlib import Path
 from typing import Any
 
+from queuelib import LifoDiskQueue
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import build_from_crawler
 
+from ..logs import get_logger
 from ..policies.gate import Address, Kind
-from ..scrapy_internals import Bucket, buckets_in, directory_of, state_of
+from ..scrapy_internals import Bucket, directory_of, state_of, stored_buckets
 from .frontier import Frontier
 from .hosts import Queue, Queues
 from .queued import find_frontier
 
+logger = get_logger(__name__)
+
 MAX_OPEN = 200
-"""How many queues on disk have open files. Each of them has one or a few, and a process may often
-have no more than 1,024."""
+"""How many of Scrapy's queues have open files, each one or two."""
+
+OTHER_FILES = 100
+"""The files that a process needs besides those of its queues and its connections."""
+
+INDEX = "scrapy_rep.json"
+"""The file in JOBDIR with the address and the sizes of each queue."""
+
+READ_SECONDS = 0.02
+"""Seconds for which queues on a disk are read before other work has its turn."""
+
+MAX_NAME = 150
+"""Bytes. A file system may have 255 for the name of a directory, which also has a hash."""
 
 
 class OriginQueue(Queue):
@@ -45,8 +65,8 @@ class OriginQueue(Queue):
         super().__init__(owner, address, *owner.frontier.hosts.of(address))
         self.name = name
         """The name of its directory; empty for requests in memory."""
-        self.buckets: dict[Bucket, QueueProtocol | None] = {}
-        """Scrapy's queue for each bucket with requests; None if its files are closed."""
+        self.buckets: dict[Bucket, int] = {}
+        """How many requests each of Scrapy's queues has."""
         self._first: Request | None = None
 
     def push(self, request: Request) -> None:
@@ -56,26 +76,50 @@ class OriginQueue(Queue):
         else:
             requests, self._first = (self._first, request), None
             for each in filter(None, requests):
-                with self._use(self.owner.bucket(each)) as queue:
-                    queue.push(each)
+                self._store(each, self.owner.bucket(each))
         self.size += 1
+
+    def _store(self, request: Request, bucket: Bucket) -> None:
+        try:
+            self.owner.open(self, bucket).push(request)
+            self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+        except OSError as error:  # no room on the disk: Scrapy keeps it in memory
+            raise ValueError(f"it cannot be stored: {error}") from error
+        finally:
+            if bucket not in self.buckets:
+                self.owner.close_bucket(self, bucket)
 
     def pop(self) -> Request | None:
         request, self._first = self._first, None
-        for bucket in sorted(self.buckets):
-            if request is None:
-                with self._use(bucket) as queue:
-                    request = queue.pop()
-        self.size = self.size - 1 if request is not None else 0
+        if request is None and self.buckets:
+            request = self.pop_stored(min(self.buckets))
+        self.size = sum(self.buckets.values())
+        return request
+
+    def pop_stored(self, bucket: Bucket) -> Request | None:
+        """Remove the next request of a bucket. One that cannot be read is skipped."""
+        left, request = 0, None
+        try:
+            queue = self.owner.open(self, bucket)
+            left = len(queue) - 1
+            request = queue.pop()
+            left = left if request is not None else 0
+        except Exception as error:  # the file is damaged, or the callback has another name now
+            self.owner.log_unreadable(self.name, bucket, error)
+        if left > 0:
+            self.buckets[bucket] = left
+        else:
+            del self.buckets[bucket]
+            self.owner.close_bucket(self, bucket)
         return request
 
     def peek(self) -> Request | None:
         request = self._first
         if request is None and self.buckets:
-            with self._use(min(self.buckets)) as queue:
-                request = _peek(queue)
-        if self.name:  # in queuelib, the next push to a LIFO file would overwrite this request
-            self.owner.close_files(self)
+            bucket = min(self.buckets)
+            request = _peek(self.owner.open(self, bucket))
+            if self.name:  # in queuelib, the next push to a LIFO file would overwrite this request
+                self.owner.close_bucket(self, bucket)
         return request
 
     @property
@@ -83,19 +127,6 @@ class OriginQueue(Queue):
         if self._first is not None:
             return -self._first.priority
         return min(self.buckets).priority if self.buckets else 0
-
-    @contextmanager
-    def _use(self, bucket: Bucket) -> Iterator[Any]:
-        """Open one of Scrapy's queues, which is removed if it has no requests afterwards."""
-        queue = self.buckets.get(bucket)
-        if queue is None:
-            queue = self.buckets[bucket] = self.owner.open(self, bucket)
-        try:
-            yield queue
-        finally:
-            if not queue:
-                del self.buckets[bucket]
-                queue.close()
 
 
 class OriginPriorityQueue(Queues):
@@ -134,11 +165,18 @@ class OriginPriorityQueue(Queues):
         self._crawler = crawler
         self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
         self._queues: dict[Address, OriginQueue] = {}
-        self._opened: dict[OriginQueue, None] = {}
-        """Those with open files. The least recently opened come first."""
+        self.opened: OrderedDict[tuple[OriginQueue, Bucket], Any] = OrderedDict()
+        """Those of Scrapy's queues that are open. The least recently used come first."""
+        free = _open_files_limit() - OTHER_FILES - frontier.settings.most_connections
+        self._most_open = max(min(MAX_OPEN, free // 2), 4)
         self._size = 0
-        if startprios:
-            self._read_state(startprios)
+        self._unread: dict[str, tuple[Address | None, dict[Bucket, int]]] = {}
+        """What is known of the queues on the disk that are not read yet, by name."""
+        if key:
+            self._unread = self._find_stored(startprios)
+            self.names.update(self._unread)
+            self._size = sum(sum(sizes.values()) for _, sizes in self._unread.values())
+            self._read_some()
 
     def push(self, request: Request) -> None:
         """Add a request. Raises ValueError if it cannot be stored."""
@@ -189,18 +227,26 @@ class OriginPriorityQueue(Queues):
     def __len__(self) -> int:
         return self._size
 
-    def close(self) -> dict[str, list[int]]:
-        """Close all files. Return the state, which the next crawl gets back."""
+    def close(self) -> Any:
+        """Close all files, and write the index. Returns the state, which the next crawl gets."""
         self.frontier.queues.remove(self)
-        for queue in tuple(self._opened):
-            self.close_files(queue)
-        return state_of({queue.name: queue.buckets for queue in self._queues.values()})
+        for queue, bucket in tuple(self.opened):
+            self.close_bucket(queue, bucket)
+        stored = {queue.name: (queue.address, queue.buckets) for queue in self._queues.values()}
+        stored |= self._unread
+        self._unread = {}
+        if self.key:
+            index = {
+                name: [address, {str(bucket): size for bucket, size in buckets.items()}]
+                for name, (address, buckets) in stored.items()
+            }
+            Path(self.key, INDEX).write_text(json.dumps(index), "utf-8")
+        return state_of({name: buckets for name, (_, buckets) in stored.items()})
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
         self._queues.pop(queue.address, None)
         self.names.discard(queue.name)
-        self.close_files(queue)
         if queue.name:
             with suppress(OSError):
                 Path(self.key, directory_of(queue.name)).rmdir()
@@ -211,68 +257,171 @@ class OriginPriorityQueue(Queues):
         return Bucket(-request.priority, bool(is_start))
 
     def open(self, queue: OriginQueue, bucket: Bucket) -> Any:
-        """Open the files of a bucket. Close those that were opened before all others."""
-        self._opened[queue] = None
-        if self.key and len(self._opened) > MAX_OPEN:
-            self.close_files(next(iter(self._opened)))
-        return self._make(queue.name, bucket)
+        """Return one of Scrapy's queues. Close the one that was not used for the longest time."""
+        found = self.opened.pop((queue, bucket), None)
+        if found is None:
+            found = self._make(queue.name, bucket)
+        self.opened[queue, bucket] = found
+        if self.key and len(self.opened) > self._most_open:
+            self.close_bucket(*next(iter(self.opened)))
+        return found
+
+    def close_bucket(self, queue: OriginQueue, bucket: Bucket) -> None:
+        """Close one of Scrapy's queues, if it is open. One without requests removes its files."""
+        found = self.opened.pop((queue, bucket), None)
+        if found is not None:
+            found.close()
 
     def _make(self, name: str, bucket: Bucket) -> Any:
-        key = f"{self.key}/{directory_of(name)}" if name else self.key  # ScrapyPriorityQueue's
-        queue_class = self._classes[bucket.is_start]
-        return build_from_crawler(queue_class, self._crawler, f"{key}/{bucket}")
+        return build_from_crawler(
+            self._classes[bucket.is_start], self._crawler, str(self._path(name, bucket))
+        )
 
-    def close_files(self, queue: OriginQueue) -> None:
-        """Close the files of a queue, if they are open."""
-        self._opened.pop(queue, None)
-        for bucket, opened in queue.buckets.items():
-            if opened is not None:
-                opened.close()
-                queue.buckets[bucket] = None
+    def _path(self, name: str, bucket: Bucket) -> Path:
+        return Path(self.key, directory_of(name) if name else "", str(bucket))
+
+    def log_unreadable(self, name: str, bucket: Bucket, error: Exception) -> None:
+        """Log that a request, or the file with all requests of a bucket, cannot be read."""
+        logger.error(
+            "A stored request cannot be read, and is skipped (%(path)s): %(error)s",
+            {"path": self._path(name, bucket), "error": error},
+            exc_info=error,
+            extra={"spider": self._crawler.spider},
+        )
 
     def _new_name(self, address: Address) -> str:
         """Return the name for the directory of a queue: that of its host if it is free."""
         if not self.key:
             return ""
-        host = address.slot or address.host
+        host = str(address.slot or address.host).encode()[:MAX_NAME].decode(errors="ignore")
         names = chain([host], (f"{host} {number}" for number in count(2)))
         name = next(each for each in names if each not in self.names)
         self.names.add(name)
         return name
 
-    def _read_state(self, state: Any) -> None:
-        """Read the state of this class, or of one of Scrapy's two priority queues."""
-        for name, buckets in buckets_in(state).items():
-            sizes, first = {}, None
-            for bucket in sorted(each for each in buckets if self._classes[each.is_start]):
+    # What an earlier crawl has stored.
+
+    def _find_stored(self, state: Any) -> dict[str, tuple[Address | None, dict[Bucket, int]]]:
+        """Return the queues that an earlier crawl has stored, by name.
+
+        Without an index of them, nothing is known of an address, and each bucket counts as one
+        request.
+        """
+        buckets = stored_buckets(self.key, state)
+        index = _index(Path(self.key, INDEX))
+        found: dict[str, tuple[Address | None, dict[Bucket, int]]] = {}
+        for name, own in buckets.items():
+            address, sizes = index.get(name, (None, {}))
+            usable = [bucket for bucket in own if self._classes[bucket.is_start] is not None]
+            if sizes.keys() != {*usable}:
+                address, sizes = None, dict.fromkeys(usable, 1)
+            if sizes:
+                found[name] = address, sizes
+        return found
+
+    def _read_some(self, seconds: float = READ_SECONDS) -> None:
+        """Read the queues on the disk for so many seconds, and go on later if there are more."""
+        clock = self.frontier.clock
+        until = clock.monotonic() + seconds
+        while self._unread and clock.monotonic() < until:
+            name = next(iter(self._unread))
+            self._read(name, *self._unread.pop(name))
+        if self._unread:
+            clock.call_later(0, self._read_some)
+
+    def _read(self, name: str, address: Address | None, sizes: dict[Bucket, int]) -> None:
+        """Add a queue of an earlier crawl."""
+        if address is None:
+            self._size -= sum(sizes.values())
+            address, sizes = self._look_into(name, sizes)
+            self._size += sum(sizes.values())
+        if not sizes:
+            return
+        if address is None or address in self._queues:
+            # A queue that is always ready: pop() moves its requests.
+            address = Address("", None, Kind.EXEMPT, name)
+        queue = self._queues[address] = OriginQueue(self, address, name)
+        queue.buckets, queue.size = sizes, sum(sizes.values())
+        self.frontier.update(queue)
+
+    def _look_into(
+        self, name: str, buckets: Iterable[Bucket]
+    ) -> tuple[Address | None, dict[Bucket, int]]:
+        """Return the address of a stored queue, and the sizes of its buckets."""
+        sizes, first = {}, None
+        for bucket in sorted(buckets):
+            try:
                 requests = self._make(name, bucket)
                 if requests:
                     sizes[bucket] = len(requests)
                     first = first or _peek(requests)
                 requests.close()
-            if not sizes:
-                continue
-            self.names.add(name)
-            address = self.frontier.policies.address(first) if name and first is not None else None
-            if address is None or address in self._queues:
-                # A queue that is always ready: pop() moves its requests.
-                address = Address("", None, Kind.EXEMPT, name)
-            queue = self._queues[address] = OriginQueue(self, address, name)
-            queue.buckets.update(dict.fromkeys(sizes))
-            queue.size = sum(sizes.values())
-            self._size += queue.size
-            self.frontier.update(queue)
+            except Exception as error:  # it is damaged
+                self.log_unreadable(name, bucket, error)
+        is_known = name and first is not None
+        return self.frontier.policies.address(first) if is_known else None, sizes
 
 
 class PriorityFirstQueue(OriginPriorityQueue):
-    """Gives requests of a higher priority first, whatever their host: as ScrapyPriorityQueue."""
+    """Gives requests of a higher priority first, whatever their host: as ScrapyPriorityQueue.
+
+    When it closes, it brings all stored requests to where that class expects them.
+    """
 
     by_priority = True
     is_capped = False
 
+    def close(self) -> Any:
+        together = OriginQueue(self, Address("", None, Kind.EXEMPT, ""), "")
+        if self.key:
+            self._read_some(inf)
+            together = self._queues.pop(together.address, together)
+            for queue in tuple(self._queues.values()):
+                for bucket in tuple(queue.buckets):
+                    self._bring(queue, bucket, together)
+                self.remove(queue)
+            self._queues = {together.address: together} if together.size else {}
+        return super().close().get("", [])
+
+    def _bring(self, queue: OriginQueue, bucket: Bucket, together: OriginQueue) -> None:
+        """Bring the requests of a bucket to another queue, in their order."""
+        requests = []
+        while bucket in queue.buckets:
+            requests.append(queue.pop_stored(bucket))
+        if issubclass(self._classes[bucket.is_start], LifoDiskQueue):
+            requests.reverse()
+        for request in filter(None, requests):
+            together.push(request)
+
 
 def _peek(requests: Any) -> Request | None:
     """Return the next request of one of Scrapy's queues; None if the queue does not tell it."""
-    with suppress(AttributeError, NotImplementedError):
+    with suppress(Exception):  # some do not have it, and some requests cannot be read
         return requests.peek()  # type: ignore[no-any-return]
     return None
+
+
+def _index(path: Path) -> dict[str, tuple[Address | None, dict[Bucket, int]]]:
+    """Return what an index says, which is removed; nothing if it cannot be read."""
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        path.unlink()
+        return {
+            name: (
+                None if address is None else Address.from_json(json.dumps(address)),
+                {Bucket.from_text(bucket): int(size) for bucket, size in sizes.items()},
+            )
+            for name, (address, sizes) in found.items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _open_files_limit() -> int:
+    """Return how many files this process may have open."""
+    with suppress(ImportError):  # on Windows
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return limit if limit != resource.RLIM_INFINITY else sys.maxsize
+    return 512
