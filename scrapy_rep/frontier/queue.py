@@ -19,7 +19,6 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain, count
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +51,10 @@ READ_SECONDS = 0.02
 
 MAX_NAME = 150
 """Bytes. A file system may have 255 for the name of a directory, which also has a hash."""
+
+
+Stored = tuple[Address | None, dict[Bucket, int]]
+"""The address of a stored queue, if it is known, and the sizes of its buckets."""
 
 
 class OriginQueue(Queue):
@@ -170,7 +173,7 @@ class OriginPriorityQueue(Queues):
         free = _open_files_limit() - OTHER_FILES - frontier.settings.most_connections
         self._most_open = max(min(MAX_OPEN, free // 2), 4)
         self._size = 0
-        self._unread: dict[str, tuple[Address | None, dict[Bucket, int]]] = {}
+        self._unread: dict[str, Stored] = {}
         """What is known of the queues on the disk that are not read yet, by name."""
         if key:
             self._unread = self._find_stored(startprios)
@@ -232,10 +235,12 @@ class OriginPriorityQueue(Queues):
         self.frontier.queues.remove(self)
         for queue, bucket in tuple(self.opened):
             self.close_bucket(queue, bucket)
-        stored = {queue.name: (queue.address, queue.buckets) for queue in self._queues.values()}
+        stored: dict[str, Stored] = {
+            queue.name: (queue.address, queue.buckets) for queue in self._queues.values()
+        }
         stored |= self._unread
         self._unread = {}
-        if self.key:
+        if self.key and stored:
             index = {
                 name: [address, {str(bucket): size for bucket, size in buckets.items()}]
                 for name, (address, buckets) in stored.items()
@@ -301,7 +306,7 @@ class OriginPriorityQueue(Queues):
 
     # What an earlier crawl has stored.
 
-    def _find_stored(self, state: Any) -> dict[str, tuple[Address | None, dict[Bucket, int]]]:
+    def _find_stored(self, state: Any) -> dict[str, Stored]:
         """Return the queues that an earlier crawl has stored, by name.
 
         Without an index of them, nothing is known of an address, and each bucket counts as one
@@ -309,7 +314,7 @@ class OriginPriorityQueue(Queues):
         """
         buckets = stored_buckets(self.key, state)
         index = _index(Path(self.key, INDEX))
-        found: dict[str, tuple[Address | None, dict[Bucket, int]]] = {}
+        found: dict[str, Stored] = {}
         for name, own in buckets.items():
             address, sizes = index.get(name, (None, {}))
             usable = [bucket for bucket in own if self._classes[bucket.is_start] is not None]
@@ -319,18 +324,19 @@ class OriginPriorityQueue(Queues):
                 found[name] = address, sizes
         return found
 
-    def _read_some(self, seconds: float = READ_SECONDS) -> None:
-        """Read the queues on the disk for so many seconds, and go on later if there are more."""
+    def _read_some(self) -> None:
+        """Read some of the queues on the disk, and go on later if there are more."""
         clock = self.frontier.clock
-        until = clock.monotonic() + seconds
+        until = clock.monotonic() + READ_SECONDS
         while self._unread and clock.monotonic() < until:
-            name = next(iter(self._unread))
-            self._read(name, *self._unread.pop(name))
+            self._read_next()
         if self._unread:
             clock.call_later(0, self._read_some)
 
-    def _read(self, name: str, address: Address | None, sizes: dict[Bucket, int]) -> None:
-        """Add a queue of an earlier crawl."""
+    def _read_next(self) -> None:
+        """Add the next queue of an earlier crawl."""
+        name = next(iter(self._unread))
+        address, sizes = self._unread.pop(name)
         if address is None:
             self._size -= sum(sizes.values())
             address, sizes = self._look_into(name, sizes)
@@ -344,9 +350,7 @@ class OriginPriorityQueue(Queues):
         queue.buckets, queue.size = sizes, sum(sizes.values())
         self.frontier.update(queue)
 
-    def _look_into(
-        self, name: str, buckets: Iterable[Bucket]
-    ) -> tuple[Address | None, dict[Bucket, int]]:
+    def _look_into(self, name: str, buckets: Iterable[Bucket]) -> Stored:
         """Return the address of a stored queue, and the sizes of its buckets."""
         sizes, first = {}, None
         for bucket in sorted(buckets):
@@ -358,8 +362,10 @@ class OriginPriorityQueue(Queues):
                 requests.close()
             except Exception as error:  # it is damaged
                 self.log_unreadable(name, bucket, error)
-        is_known = name and first is not None
-        return self.frontier.policies.address(first) if is_known else None, sizes
+        address = None
+        if name and first is not None:
+            address = self.frontier.policies.address(first)
+        return address, sizes
 
 
 class PriorityFirstQueue(OriginPriorityQueue):
@@ -374,7 +380,8 @@ class PriorityFirstQueue(OriginPriorityQueue):
     def close(self) -> Any:
         together = OriginQueue(self, Address("", None, Kind.EXEMPT, ""), "")
         if self.key:
-            self._read_some(inf)
+            while self._unread:
+                self._read_next()
             together = self._queues.pop(together.address, together)
             for queue in tuple(self._queues.values()):
                 for bucket in tuple(queue.buckets):
@@ -401,7 +408,7 @@ def _peek(requests: Any) -> Request | None:
     return None
 
 
-def _index(path: Path) -> dict[str, tuple[Address | None, dict[Bucket, int]]]:
+def _index(path: Path) -> dict[str, Stored]:
     """Return what an index says, which is removed; nothing if it cannot be read."""
     try:
         found = json.loads(path.read_text("utf-8"))

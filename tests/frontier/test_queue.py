@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +16,14 @@ from scrapy.squeues import PickleFifoDiskQueue
 
 from scrapy_rep.frontier import queue as module
 from scrapy_rep.policies.gate import READY
+from scrapy_rep.scrapy_internals import directory_of
 
 from .doubles import FakeCrawl
 
 OURS = "scrapy_rep.frontier.queue.OriginPriorityQueue"
 DEFAULT = "scrapy.pqueues.DownloaderAwarePriorityQueue"
 PLAIN = "scrapy.pqueues.ScrapyPriorityQueue"
+URGENT = "scrapy_rep.frontier.queue.PriorityFirstQueue"
 
 A, B = "http://a.example", "http://b.example"
 SECURE = "https://a.example"
@@ -85,7 +87,8 @@ class StoredCrawl(FakeCrawl):
     def files(self) -> list[str]:
         """What is left in the folder of the queue."""
         folder = self.folder / "requests.queue"
-        return [path.name for path in folder.rglob("*") if path.name != "active.json"]
+        states = ("active.json", module.INDEX)  # Scrapy leaves an index where it is
+        return [path.name for path in folder.rglob("*") if path.name not in states]
 
 
 @KINDS
@@ -247,3 +250,147 @@ def test_a_new_directory_never_is_that_of_another_queue(tmp_path: Path) -> None:
     again = StoredCrawl(tmp_path)
     assert len(again.scheduler) == len({*again.read()}) == 36
     again.close()
+
+
+# What an earlier crawl has left
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("state", ["null", "{}", '{"a.example": null}', "[7, null]", None])
+def test_the_directories_count_whatever_the_state_says(
+    tmp_path: Path, state: str | None, with_index: bool
+) -> None:
+    crawl = StoredCrawl(tmp_path)
+    crawl.push(f"{A}/1", f"{A}/2", f"{B}/1", f"{SECURE}/1")
+    crawl.push(f"{A}/urgent", priority=5)
+    crawl.close()
+    folder = tmp_path / "requests.queue"
+    if state is None:
+        (folder / "active.json").unlink()
+    else:
+        (folder / "active.json").write_text(state)
+    if not with_index:
+        (folder / module.INDEX).unlink()
+    again = StoredCrawl(tmp_path)
+    assert len({*again.read()}) == 5
+    again.close()
+    assert again.files == []
+
+
+@KINDS
+def test_a_renamed_callback_costs_only_its_requests(
+    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = StoredCrawl(tmp_path, OURS, kind)
+    spider: Any = crawl.crawler.spider
+    spider.parse_old = MethodType(lambda *_: None, spider)
+    spider.parse_old.__func__.__name__ = "parse_old"
+    crawl.push(f"{A}/1", f"{B}/1")
+    for url in (f"{A}/2", f"{A}/3", "http://c.example/"):
+        crawl.scheduler.enqueue_request(Request(url, callback=spider.parse_old))
+    crawl.push(f"{A}/4")
+    crawl.close()
+    again = StoredCrawl(tmp_path, OURS, kind)
+    assert sorted(again.read()) == [f"{A}/1", f"{A}/4", f"{B}/1"]
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 3
+    assert len(again.scheduler) == 0
+    again.close()
+    assert again.files == []
+
+
+@KINDS
+@pytest.mark.filterwarnings(UNRAISABLE)  # queuelib does not close it
+@pytest.mark.parametrize("with_index", [True, False])
+def test_a_damaged_file_costs_only_its_requests(
+    tmp_path: Path, kind: str, with_index: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = StoredCrawl(tmp_path, OURS, kind)
+    crawl.push(f"{A}/1", f"{A}/2", f"{B}/1")
+    crawl.push(f"{A}/3", priority=1)
+    crawl.close()
+    folder = tmp_path / "requests.queue"
+    (damaged,) = (folder / directory_of("a.example")).glob("0")
+    (damaged / "info.json" if damaged.is_dir() else damaged).write_bytes(b"{")
+    if not with_index:
+        (folder / module.INDEX).unlink()
+    again = StoredCrawl(tmp_path, OURS, kind)
+    assert sorted(again.read()) == [f"{A}/3", f"{B}/1"]
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    assert len(again.scheduler) == 0
+    again.close()
+
+
+@KINDS
+@pytest.mark.filterwarnings(*[] if SCRAPY_CLEANS else [UNRAISABLE])
+@pytest.mark.parametrize("second", [PLAIN, URGENT])
+def test_a_crawl_by_priority_continues_with_scrapys_plain_queue(
+    tmp_path: Path, kind: str, second: str
+) -> None:
+    crawl = StoredCrawl(tmp_path, URGENT, kind)
+    for number in range(10):
+        crawl.push(f"{A}/{number}", f"{B}/{number}", priority=number % 3)
+    found = [*crawl.read(5)]
+    crawl.close()
+    again = StoredCrawl(tmp_path, second, kind)
+    assert len(again.scheduler) == 15
+    found += again.read()
+    again.close()
+    assert len(found) == len({*found}) == 20
+    priorities = [int(url.rpartition("/")[2]) % 3 for url in found]
+    assert priorities == sorted(priorities, reverse=True)
+    numbers = [url for url in found[5:] if url.startswith(A)]
+    of_one = [int(url[-1]) for url in numbers if int(url[-1]) % 3 == 0]
+    assert of_one == sorted(of_one, reverse=kind.endswith("Lifo"))
+
+
+def test_slots_and_hosts_with_unusual_names_are_stored(tmp_path: Path) -> None:
+    crawl = StoredCrawl(tmp_path)
+    host = ".".join(["a" * 54] * 4)
+    crawl.push(f"http://{host}/1", f"https://{host}/2")
+    crawl.push(f"{A}/1", f"{A}/2", download_slot=5)
+    crawl.push(f"{B}/1", download_slot="語" * 90)
+    crawl.close()
+    again = StoredCrawl(tmp_path)
+    assert len({*again.read()}) == 5
+    again.close()
+
+
+def test_the_files_of_a_process_leave_room_for_connections(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_open_files_limit", lambda: 0)
+    crawl = StoredCrawl(tmp_path)
+    for priority in range(9):
+        crawl.push(f"{A}/{priority}", f"{B}/{priority}", priority=priority)
+    dqs: Any = crawl.scheduler.dqs
+    assert len(dqs.opened) == 4
+    assert len({*crawl.read()}) == 18
+    crawl.close()
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+def test_many_queues_are_read_while_the_crawl_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_index: bool
+) -> None:
+    monkeypatch.setattr(Counted, "openings", 0)
+    monkeypatch.setattr(module, "MAX_OPEN", 5)
+    urls = [f"http://{host}.example/{number}" for number in range(2) for host in range(50)]
+    crawl = StoredCrawl(tmp_path, OURS, Counted)
+    crawl.push(*urls)
+    crawl.close()
+    if not with_index:
+        (tmp_path / "requests.queue" / module.INDEX).unlink()
+    monkeypatch.setattr(module, "READ_SECONDS", 0)
+    monkeypatch.setattr(Counted, "openings", 0)
+    again = StoredCrawl(tmp_path, OURS, Counted)
+    assert len(again.scheduler) == (100 if with_index else 50), "a queue counts as one request"
+    assert Counted.openings == 0
+    again.close()
+    third = StoredCrawl(tmp_path, OURS, Counted)
+    monkeypatch.setattr(module, "READ_SECONDS", 1)
+    third.clock.advance(0)
+    assert len(third.scheduler) == 100
+    assert Counted.openings == (0 if with_index else 50)
+    assert sorted(third.read()) == sorted(urls)
+    third.close()
+    assert third.files == []
