@@ -84,6 +84,7 @@ class Crawl:
             "read REP_LOCAL_RULES": self._reload_rules,
             "limit the memory of origins": self._limit_memory,
             "renew the claims of the store": self._renew_claims,
+            "save the queues": self._save_queues,
             "look whether the spider closes": self._look_for_the_end,
             "end requests that other middlewares have dropped": self.frontier.collect_ended,
             "start what other middlewares wait for": self.waiting.start_beside_kept,
@@ -111,6 +112,10 @@ class Crawl:
     def _renew_claims(self) -> None:
         if self.store is not None:
             deferred_from_coro(self.store.renew())
+
+    def _save_queues(self) -> None:
+        for queues in self.frontier.queues:
+            queues.save()
 
     def _look_for_the_end(self) -> None:
         if self.engine.is_closing:

@@ -371,6 +371,9 @@ class Queues(ABC):
     def serve(self, queue: Any) -> None:  # noqa: B027 - most have nothing to do
         """Called when a queue has come to a place in which queues do not take turns."""
 
+    def save(self) -> None:  # noqa: B027 - most have nothing to save
+        """Called again and again: a crawl that is killed does not close its queues."""
+
     @abstractmethod
     def remove(self, queue: Any) -> None:
         """Forget a queue without requests."""

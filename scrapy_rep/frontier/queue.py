@@ -34,6 +34,7 @@ from ..scrapy_internals import Bucket, directory_of, state_of, stored_buckets
 from .frontier import Frontier
 from .hosts import Queue, Queues
 from .queued import find_frontier
+from .repair import repair
 
 logger = get_logger(__name__)
 
@@ -45,6 +46,9 @@ OTHER_FILES = 100
 
 INDEX = "scrapy_rep.json"
 """The file in JOBDIR with the address and the sizes of each queue."""
+
+SAVE_INTERVAL = 1.0
+"""Seconds, at least, between two times at which changes are written to the disk."""
 
 READ_SECONDS = 0.02
 """Seconds for which queues on a disk are read before other work has its turn."""
@@ -172,6 +176,10 @@ class OriginPriorityQueue(Queues):
         """Those of Scrapy's queues that are open. The least recently used come first."""
         free = _open_files_limit() - OTHER_FILES - frontier.settings.most_connections
         self._most_open = max(min(MAX_OPEN, free // 2), 4)
+        self._changed: set[tuple[OriginQueue, Bucket]] = set()
+        """Those that were used since :meth:`save` was called."""
+        self._state: dict[str, list[int]] = {}
+        self._next_save = 0.0
         self._size = 0
         self._unread: dict[str, Stored] = {}
         """What is known of the queues on the disk that are not read yet, by name."""
@@ -248,6 +256,23 @@ class OriginPriorityQueue(Queues):
             Path(self.key, INDEX).write_text(json.dumps(index), "utf-8")
         return state_of({name: buckets for name, (_, buckets) in stored.items()})
 
+    def save(self) -> None:
+        """Bring what has changed to the disk, so that a crawl that is killed loses little of it."""
+        clock = self.frontier.clock
+        began = clock.monotonic()
+        if not self.key or began < self._next_save:
+            return
+        for queue, bucket in self._changed & self.opened.keys():
+            self.close_bucket(queue, bucket)  # queuelib writes its buffers and its size
+        self._changed.clear()
+        state = state_of({each.name: each.buckets for each in self._queues.values()})
+        state |= state_of({name: buckets for name, (_, buckets) in self._unread.items()})
+        if state != self._state:
+            self._state, path = state, Path(self.key, "active.json")
+            path.with_suffix(".new").write_text(json.dumps(state), "utf-8")
+            path.with_suffix(".new").replace(path)
+        self._next_save = began + max(SAVE_INTERVAL, 20 * (clock.monotonic() - began))
+
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
         self._queues.pop(queue.address, None)
@@ -267,6 +292,7 @@ class OriginPriorityQueue(Queues):
         if found is None:
             found = self._make(queue.name, bucket)
         self.opened[queue, bucket] = found
+        self._changed.add((queue, bucket))
         if self.key and len(self.opened) > self._most_open:
             self.close_bucket(*next(iter(self.opened)))
         return found
@@ -355,6 +381,7 @@ class OriginPriorityQueue(Queues):
         sizes, first = {}, None
         for bucket in sorted(buckets):
             try:
+                repair(self._classes[bucket.is_start], self._path(name, bucket))
                 requests = self._make(name, bucket)
                 if requests:
                     sizes[bucket] = len(requests)
