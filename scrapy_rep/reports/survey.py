@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
+from glob import escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -206,6 +207,9 @@ _COLUMNS = {
 }
 """The columns of the rows, with their types in SQL."""
 
+# DuckDB reads names as patterns, `~` as a home, and `site=a/` in a path as the value of a column.
+_ONE_FILE = "hive_partitioning = false"
+
 _FIGURES = (
     *("results", "statuses", "numbers", "features", "agents", "ai_agents", "purposes"),
     *("preferences", "findings", "differences"),
@@ -243,16 +247,16 @@ class Rows:
 
     def read(self, path: Path, survey: Literal["now", "before"] = "now") -> None:
         """Add the rows of a file to this survey, or to the one before. Raises FileError."""
-        source = f"read_json(?, format = 'newline_delimited', columns = {_COLUMNS})"
+        source = f"read_json(?, format = 'newline_delimited', columns = {_COLUMNS}, {_ONE_FILE})"
         if path.suffix == ".parquet":
-            source = "read_parquet(?)"
+            source = f"read_parquet(?, {_ONE_FILE})"
         values = ", ".join(
             f"coalesce({name}, [])" if kind.endswith("[]") else name
             for name, kind in _COLUMNS.items()
         )
         query = f"INSERT INTO rows SELECT '{survey}', {values} FROM {source}"
         try:
-            self._database.execute(query, [str(path)])
+            self._database.execute(query, [escape(str(path.absolute()))])
         except self._error as error:
             raise FileError(f"cannot read {path} as rows of a survey: {error}") from None
 
@@ -272,7 +276,7 @@ class Rows:
     def write(self, path: Path) -> None:
         """Write all rows to a file. Raises FileError."""
         kind = "parquet" if path.suffix == ".parquet" else "json"
-        name = str(path).replace("'", "''")
+        name = str(path.absolute()).replace("'", "''")
         rows = "SELECT * EXCLUDE survey FROM rows WHERE survey = 'now'"
         try:
             self._database.execute(f"COPY ({rows}) TO '{name}' (FORMAT {kind})")

@@ -231,10 +231,15 @@ async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet"])
+@pytest.mark.parametrize(
+    "name", ["rows.jsonl", "rows.jsonl.gz", "it's rows.parquet", "[1].jsonl", "~/size=x/a*.parquet"]
+)  # some names mean more to DuckDB
 @pytest.mark.no_cover
 def test_rows_of_many_machines(run: Run, name: str) -> None:
     write(x_tar=tar_of({"x/y": b"User-agent: x"}))
+    for other in (Path(f"first {name}"), Path(name.replace("[1]", "1"))):
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_bytes(b"not a row")
     assert run("survey", "x.tar", "--rows", f"first {name}", "--json").code == 0
     written = record_of(run("survey", "sites", f"first {name}", "--rows", name, "--json"))
     read = record_of(run("survey", name, "--json"))
