@@ -27,11 +27,10 @@ extensions = ["sphinx_scrapy", "myst_parser"]
 nitpicky = True
 nitpick_ignore = [
     # Types of attributes that are no public names.
-    *(("py:class", name) for name in ("Code", "Correction", "Source")),
+    *(("py:class", name) for name in ("Correction", "Source")),
     *(("py:class", f"scrapy_rep.protocol.access.{name}") for name in ("AccessResult", "CopyInfo")),
     ("py:class", "scrapy_rep.origin.Origin"),
     ("py:class", "scrapy_rep.protocol.lint.Correction"),
-    ("py:class", "scrapy_rep.protocol.lint_codes.Code"),
 ]
 
 # Markdown: headings are targets of links, as on code hosting sites.

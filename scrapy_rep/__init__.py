@@ -27,41 +27,58 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .addon import Addon as Addon
-    from .exceptions import ItemNotIndexable as ItemNotIndexable
-    from .exceptions import ItemUsageRefused as ItemUsageRefused
-    from .exceptions import RobotsTxtDisallowed as RobotsTxtDisallowed
-    from .exceptions import SettingError as SettingError
-    from .frontier.queued import Queued as Queued
-    from .frontier.queued import Waits as Waits
-    from .frontier.queued import queued as queued
-    from .frontier.queued import until_queued_below as until_queued_below
-    from .frontier.queued import waiting as waiting
-    from .middleware import RobotsTxtMiddleware as RobotsTxtMiddleware
-    from .pages.directives import AccessTerms as AccessTerms
-    from .pages.directives import PageDirectives as PageDirectives
-    from .pages.fingerprinter import (
-        CleanParamRequestFingerprinter as CleanParamRequestFingerprinter,
-    )
-    from .pages.middleware import AnswerMiddleware as AnswerMiddleware
-    from .pages.middleware import PageDirectivesMiddleware as PageDirectivesMiddleware
-    from .pages.middleware import page_directives as page_directives
-    from .policies.gate import Wait as Wait
-    from .protocol.lint import Finding as Finding
-    from .protocol.lint import Severity as Severity
-    from .protocol.lint import lint as lint
-    from .protocol.parser import Group as Group
-    from .protocol.paths import robots_txt_url as robots_txt_url
-    from .protocol.records import CleanParam as CleanParam
-    from .protocol.records import RequestRate as RequestRate
-    from .protocol.records import VisitTime as VisitTime
-    from .protocol.robotstxt import RobotsTxt as RobotsTxt
-    from .protocol.verdict import Reason as Reason
-    from .protocol.verdict import Rule as Rule
-    from .protocol.verdict import Verdict as Verdict
-    from .robotparser import RepRobotParser as RepRobotParser
+    from .addon import Addon
+    from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
+    from .frontier.queued import Queued, Waits, queued, until_queued_below, waiting
+    from .middleware import RobotsTxtMiddleware
+    from .pages.directives import AccessTerms, PageDirectives
+    from .pages.fingerprinter import CleanParamRequestFingerprinter
+    from .pages.middleware import AnswerMiddleware, PageDirectivesMiddleware, page_directives
+    from .policies.gate import Wait
+    from .protocol.lint import Code, Finding, Severity, lint
+    from .protocol.parser import Group
+    from .protocol.paths import robots_txt_url
+    from .protocol.records import CleanParam, RequestRate, VisitTime
+    from .protocol.robotstxt import RobotsTxt
+    from .protocol.verdict import Reason, Rule, Verdict
+    from .robotparser import RepRobotParser
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "AccessTerms",
+    "Addon",
+    "AnswerMiddleware",
+    "CleanParam",
+    "CleanParamRequestFingerprinter",
+    "Code",
+    "Finding",
+    "Group",
+    "ItemNotIndexable",
+    "ItemUsageRefused",
+    "PageDirectives",
+    "PageDirectivesMiddleware",
+    "Queued",
+    "Reason",
+    "RepRobotParser",
+    "RequestRate",
+    "RobotsTxt",
+    "RobotsTxtDisallowed",
+    "RobotsTxtMiddleware",
+    "Rule",
+    "SettingError",
+    "Severity",
+    "Verdict",
+    "VisitTime",
+    "Wait",
+    "Waits",
+    "lint",
+    "page_directives",
+    "queued",
+    "robots_txt_url",
+    "until_queued_below",
+    "waiting",
+]
 
 _NAMES = {
     "addon": ["Addon"],
@@ -72,7 +89,7 @@ _NAMES = {
     "pages.directives": ["AccessTerms", "PageDirectives"],
     "pages.fingerprinter": ["CleanParamRequestFingerprinter"],
     "pages.middleware": ["AnswerMiddleware", "PageDirectivesMiddleware", "page_directives"],
-    "protocol.lint": ["Finding", "Severity", "lint"],
+    "protocol.lint": ["Code", "Finding", "Severity", "lint"],
     "protocol.parser": ["Group"],
     "protocol.paths": ["robots_txt_url"],
     "protocol.records": ["CleanParam", "RequestRate", "VisitTime"],
@@ -83,7 +100,6 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each public name. Type checkers read the imports above."""
 
-__all__ = sorted(_MODULES)
 
 _import_lock = RLock()
 """Without it, threads that use names for the first time would import Scrapy's modules, which import

@@ -51,7 +51,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     def of(cls, name: str, found: Finding) -> LintFinding:
         values = found._asdict()
         del values["correction"]  # --diff shows it
-        values |= {"code": found.code.code, "severity": found.severity.value}
+        values |= {"code": str(found.code), "severity": found.severity.value}
         return cls(file=name, name=found.code.short_name, **values)
 
 
@@ -102,7 +102,7 @@ def lint_tool(
         is_other = not is_file(name) or name == STANDARD_INPUT
         refuse_if(is_other, f"--fix corrects files, and {name} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
-    codes = [code.code for code in chosen_codes(selected, ignored)]
+    codes = chosen_codes(selected, ignored)
     found: list[Finding] = []
     unknown = matters = False
     for name, body in _bodies([file for each in names for file in _files(each)], context):
@@ -142,7 +142,7 @@ def rule_tool(context: Context, names: Sequence[str]) -> int:
     text = (files(__package__) / "lint_codes.md").read_text("utf-8")
     sections = re.split(r"^#{2,3} (?=.)", text, flags=re.MULTILINE)
     explanations = {section[:4]: section.strip() for section in sections}  # each begins with a code
-    context.write("\n".join(f"{explanations[each.code]}\n" for each in Code if each in codes))
+    context.write("\n".join(f"{explanations[each]}\n" for each in Code if each in codes))
     return ExitCode.OK
 
 
@@ -222,7 +222,7 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
     context.note("; ".join(parts))
-    codes = sorted({finding.code.code for finding in found})
+    codes = sorted({finding.code for finding in found})
     context.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 

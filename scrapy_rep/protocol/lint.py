@@ -110,7 +110,7 @@ class Finding(NamedTuple):
     advice: str
     """What to write instead."""
     code: Code
-    """The kind of finding. Its `str` is stable, such as ``R202``."""
+    """The kind of finding, which is stable, such as ``R202``."""
     column: int = 1
     """The number of the first character, from 1."""
     end_column: int = 1
@@ -219,7 +219,7 @@ def lint(
         source = Source(body)
         findings = [*_findings_of_lines(source, crawlers or {}), *_findings_of_groups(source)]
     findings = [finding for finding in findings if finding.code in codes]
-    return sorted(findings, key=lambda found: (found.line, found.column, found.code.code))
+    return sorted(findings, key=lambda found: (found.line, found.column, found.code))
 
 
 def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:

@@ -8,7 +8,6 @@ part of the page ``docs/reference/lint.md``, explains each code.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import Enum
 
 from .verdict import TextEnum
 
@@ -28,21 +27,22 @@ class Severity(TextEnum):
 _ERROR, _WARNING, _INFO = Severity
 
 
-class Code(Enum):
-    """A kind of finding. `str` is the code, such as ``R202``.
+class Code(TextEnum):
+    """A kind of finding. Each code is also a `str`: the letter R and three digits.
 
     >>> print(Code.MISSING_COLON, Code.MISSING_COLON.short_name, Code.MISSING_COLON.severity)
     R202 missing-colon warning
+    >>> Code.MISSING_COLON == "R202"
+    True
     """
 
-    def __init__(self, code: str, severity: Severity) -> None:
-        self.code = code
-        """The letter R and three digits."""
-        self.severity = severity
-        """How much it matters. A finding may matter more, such as a missing colon."""
+    severity: Severity
+    """How much it matters. A finding may matter more, such as a missing colon."""
 
-    def __str__(self) -> str:
-        return self.code
+    def __new__(cls, code: str, severity: Severity) -> Code:
+        made = str.__new__(cls, code)
+        made._value_, made.severity = code, severity
+        return made
 
     @property
     def short_name(self) -> str:
@@ -128,7 +128,7 @@ def codes_of(names: Iterable[str]) -> frozenset[Code]:
         matching = {
             code
             for code in Code
-            if short_name and (code.short_name == short_name or code.code.startswith(beginning))
+            if short_name and (code.short_name == short_name or code.startswith(beginning))
         }
         if not matching:
             raise ValueError(

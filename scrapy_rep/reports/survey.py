@@ -161,7 +161,7 @@ def _facts(body: bytes) -> dict[str, Any]:
         ],
         "features": sorted(name for name, holds in features.items() if holds),
         **extents,
-        "findings": sorted({f"{each.code.code} {each.code.short_name}" for each in lint(body)}),
+        "findings": sorted({f"{each.code} {each.code.short_name}" for each in lint(body)}),
         "preferences": sorted({*islice(_preferences(fields), MAX_NAMES)}) + of_policies,
     }
 

@@ -180,16 +180,16 @@ def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) 
 
 def test_a_byte_order_mark_is_no_column() -> None:
     body = "\ufeffDisallow /a".encode()
-    assert [(str(one.code), one.column, one.is_fixable) for one in lint(body)] == [
+    assert [(one.code, one.column, one.is_fixable) for one in lint(body)] == [
         ("R101", 1, True), ("R202", 1, True), ("R301", 1, False),
     ]  # fmt: skip
     body = "\ufeff Disallow /ツ".encode("utf-16-le")
-    assert [(str(one.code), one.column, one.end_column, one.is_fixable) for one in lint(body)] == [
+    assert [(one.code, one.column, one.end_column, one.is_fixable) for one in lint(body)] == [
         ("R103", 1, 1, False), ("R202", 2, 10, False), ("R301", 2, 13, False),
     ]  # fmt: skip
     for mark in (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef", b"\xff\xfe"):  # before other text
         found = lint(mark + b"User-agent: *\nDisallow: /a")
-        assert [(str(one.code), one.line, one.is_fixable) for one in found] == [("R101", 1, True)]
+        assert [(one.code, one.line, one.is_fixable) for one in found] == [("R101", 1, True)]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_the_text_of_a_page_that_a_browser_made_is_not_corrected(mark: str) -> N
     page = f"<html><head></head><body><pre>{text.replace('&', '&amp;')}</pre></body></html>"
     findings = lint(page.encode())
     without = [found._replace(correction=None, is_fixable=False) for found in lint(text.encode())]
-    assert [str(found.code) for found in findings] == ["R101"] * len(mark) + ["R203"]
+    assert [found.code for found in findings] == ["R101"] * len(mark) + ["R203"]
     assert findings == without
     assert fix(page.encode(), unsafe=True) == page.encode()
 
@@ -236,7 +236,15 @@ def test_a_correction_is_a_part_of_the_line() -> None:
 )  # fmt: skip
 def test_select_and_ignore(select: list[str], ignore: list[str], codes: list[str]) -> None:
     body = b"User-agent: *\nDissallow a\nSitemap: /s"
-    assert [str(one.code) for one in lint(body, select=select, ignore=ignore)] == codes
+    assert [one.code for one in lint(body, select=select, ignore=ignore)] == codes
+
+
+def test_a_code_is_a_text() -> None:
+    first, second = Code.MISSING_COLON, Code.MISSPELLED_FIELD
+    assert (first, str(first), f"{first}") == ("R202", "R202", "R202")
+    assert sorted([second, "R2022", first]) == ["R202", "R2022", "R203"]
+    counts: dict[str, int] = {first: 1}
+    assert counts["R202"] == 1
 
 
 @pytest.mark.parametrize("name", ["R999", "", "x", "E1", "missing"])
@@ -251,7 +259,7 @@ def test_codes_that_do_not_exist(name: str) -> None:
 
 def test_findings_are_in_the_order_of_the_file() -> None:
     findings = lint(b"\xefDissallow a\0\nDisallow b\0\nUser-agent: 1")
-    places = [(finding.line, finding.column, str(finding.code)) for finding in findings]
+    places = [(finding.line, finding.column, finding.code) for finding in findings]
     assert places == sorted(places)
     assert len({line for line, _, _ in places}) == 3
 
