@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
@@ -80,9 +81,12 @@ def _boolean(value: object) -> bool:
 
 
 def _items(value: Any) -> Iterable[Any]:
-    """Return the items of a list, or of a text that separates them by commas."""
+    """Return the items of a list, or of a text: ``[10, 20]``, or ``10, 20``."""
     if isinstance(value, (bytes, Mapping)):
         raise TypeError
+    if isinstance(value, str) and value.strip().startswith(("[", "(")):
+        with suppress(SyntaxError, ValueError):  # such as [::1]
+            value = literal_eval(value.strip())
     return value.split(",") if isinstance(value, str) else iter(value)
 
 
@@ -129,8 +133,8 @@ def _user_agents(value: object) -> str | tuple[str, ...] | None:
     if not value:
         return None
     # A header may contain commas. On a command line, commas separate the tokens of a list.
-    if isinstance(value, str) and (set(value) & set("/( ") or "," not in value):
-        return value
+    if isinstance(value, str) and not value.startswith("["):
+        return value if set(value) & set("/( ") or "," not in value else _strings(value)
     return _strings(value)
 
 
@@ -185,6 +189,8 @@ class Setting(NamedTuple):
     def read(self, settings: BaseSettings) -> Any:
         """Return its value in a crawl. Raises :class:`SettingError` for an unusable one."""
         value = settings.get(self.name, self.default)
+        if value == "None" and self.name.startswith("REP_"):  # on a command line
+            value = self.default
         with suppress(LookupError, TypeError, ValueError):
             parsed = self.kind.parse(value)
             if self.kind.is_usable(parsed):

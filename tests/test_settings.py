@@ -24,6 +24,8 @@ def read(spider: Spider | None = None, **values: Any) -> Settings:
 
 def test_defaults_are_what_the_reference_says() -> None:
     assert read(**DEFAULTS) == read()
+    page: dict[str, Any] = {name: default.strip("'") for name, default in documented()}
+    assert read(**page) == read()  # as on a command line
 
 
 @pytest.mark.parametrize(
@@ -58,6 +60,13 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
          "page_agent", "a/1"),
         ({"REP_TTL_RANGE": "60, 3600"}, "ttl_range", (60, 3600)),
+        ({"REP_TTL_RANGE": "(60, 3600)"}, "ttl_range", (60, 3600)),
+        ({"REP_DISALLOW_STATUSES": " [401, 403] "}, "disallow_statuses", {401, 403}),
+        ({"REP_INTENDED_USES": "['train-ai', \"search\"]"}, "intended_uses",
+         ("train-ai", "search")),
+        ({"REP_5XX_AS_404_HOSTS": "[::1], b.example"}, "server_error_hosts", {"::1", "b.example"}),
+        ({"ROBOTSTXT_USER_AGENT": "['a', 'b']"}, "robots_agent", ("a", "b")),
+        ({"REP_REPORT": "['a.json', 'b.html']"}, "report", ("a.json", "b.html")),
         ({}, "report", ()),
         ({"REP_REPORT": "a.json, b/%(name)s.json"}, "report", ("a.json", "b/%(name)s.json")),
         ({"REP_REPORT": [Path("a.json"), "b.json"]}, "report", ("a.json", "b.json")),
@@ -83,7 +92,18 @@ NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
 NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 RANGE = "two numbers of seconds above 0, the smaller one first"
-NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b")
+NO_RANGES = (
+    300,
+    [300],
+    [300, 200],
+    [0, 300],
+    [1, "inf"],
+    [1, 2, 3],
+    "a,b",
+    "[1, [2]]",
+    "[1",
+    "(1)",
+)
 SLOTS = "a dict of dicts, with integers as concurrency, and seconds as delay"
 
 
@@ -140,10 +160,13 @@ def test_a_password_is_not_shown(value: object, shown: str) -> None:
     assert str(error.value).startswith(f"REP_STORE is {shown}: it must be None, 'sqlite:")
 
 
-def test_the_documentation_has_every_setting_with_its_default() -> None:
+def documented() -> list[tuple[str, str]]:
     path = Path(__file__).parent.parent / "docs" / "reference" / "settings.md"
-    rows = re.findall(r"^\| `(REP_\w+)` \| `(.+?)` \| .{20}", path.read_text("utf-8"), re.MULTILINE)
-    assert sorted(rows) == sorted(
+    return re.findall(r"^\| `(REP_\w+)` \| `(.+?)` \| .{20}", path.read_text("utf-8"), re.MULTILINE)
+
+
+def test_the_documentation_has_every_setting_with_its_default() -> None:
+    assert sorted(documented()) == sorted(
         (name, repr(list(default) if isinstance(default, tuple) else default))
         for name, default in DEFAULTS.items()
     )
