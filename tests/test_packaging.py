@@ -61,6 +61,21 @@ def test_the_minimum_versions_are_tested() -> None:
     assert f"scrapy=={versions('SCRAPY')[0]}" in pinned
 
 
+def test_each_package_that_is_imported_is_declared() -> None:
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    declared = text[text.index("\ndependencies") : text.index("\ntest = ")].lower()
+    for path in (ROOT / "scrapy_rep").rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        imports = [ast.unparse(node).split() for node in ast.walk(tree)
+                   if isinstance(node, (ast.Import, ast.ImportFrom))]  # fmt: skip
+        others = {words[1].partition(".")[0] for words in imports} - sys.stdlib_module_names - {""}
+        # A queue of scrapy-redis is for crawls that have it.
+        assert all(name in declared for name in others - {"scrapy_redis"}), (path, others)
+
+
 def test_each_extra_is_installed_alone() -> None:
     assert {*packaging.FEATURES, *packaging.TOOLS} == set(PROJECT["optional-dependencies"])
 
