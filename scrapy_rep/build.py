@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import create_looping_call
@@ -70,12 +71,13 @@ class Crawl:
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
             self.tdm_files = TdmFiles(policies, self.fetches, closing, recorder)
-        self._looping = create_looping_call(self.poll)
+        self._looping: Any = None  # an engine may be made before its event loop runs
 
     def open(self) -> None:
         """Begin the periodic jobs: the spider is open."""
         self.engine.open()
         self.poll()
+        self._looping = create_looping_call(self.poll)
         self._looping.start(WATCH_INTERVAL, now=False)
 
     def poll(self) -> None:
@@ -125,7 +127,7 @@ class Crawl:
 
     async def close(self) -> None:
         """End all fetches and all waiting in the downloader, and close the store."""
-        if self._looping.running:
+        if self._looping is not None and self._looping.running:
             self._looping.stop()
         self.fetches.fetcher.cancel()
         self.frontier.close()

@@ -1,5 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -91,3 +95,28 @@ def test_what_does_not_change_is_not_set() -> None:
 
 def test_the_repr_names_the_add_on() -> None:
     assert repr(Addon()) == "scrapy_rep.Addon()"  # Scrapy logs it: "Enabled addons"
+
+
+WITHOUT_ENGINE = """
+import scrapy, scrapy.crawler, scrapy.core.scheduler, scrapy_rep
+settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_REPORT": "r.json"}
+settings |= {"TWISTED_REACTOR_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
+settings |= {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+crawler = scrapy.crawler.Crawler(type("Named", (scrapy.Spider,), {"name": "named"}), settings)
+crawler.settings["TWISTED_REACTOR"] = None
+crawler._apply_settings()
+scrapy_rep.RobotsTxtMiddleware.from_crawler(crawler)
+scheduler = scrapy.core.scheduler.Scheduler.from_crawler(crawler)
+scheduler.open(scrapy.Spider("named"))
+scheduler.enqueue_request(scrapy.Request("http://a.example/"))
+assert scheduler.next_request() is not None
+"""
+
+
+def test_what_is_made_before_a_crawl_needs_neither_an_engine_nor_a_loop(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_ENGINE]
+    paths = {"PYTHONPATH": str(Path(__file__).parents[1])}
+    made = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **paths}, stderr=subprocess.PIPE, check=False
+    )
+    assert made.returncode == 0, made.stderr

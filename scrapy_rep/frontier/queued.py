@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from math import inf
 from typing import NamedTuple
 
@@ -45,8 +46,10 @@ class Waits(NamedTuple):
 
 
 def find_frontier(crawler: Crawler) -> Frontier | None:
-    """Return the frontier of a crawl; None if the crawl does not obey robots.txt."""
-    owner = crawler.get_downloader_middleware(FrontierOwner)
+    """Return the frontier of a crawl; None without an engine, or if it does not obey robots.txt."""
+    owner = None
+    with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
+        owner = crawler.get_downloader_middleware(FrontierOwner)
     return owner.frontier if owner is not None else None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.utils.request import RequestFingerprinter
@@ -29,8 +27,7 @@ class CleanParamRequestFingerprinter(RequestFingerprinter):
         """Return the fingerprint of a request, for every URL that Scrapy's own class accepts."""
         url, frontier = request.url, None
         if "?" in url and self._crawler is not None and not request.meta.get("verbatim_url"):
-            with suppress(RuntimeError):  # the crawl has no engine yet, and so no middlewares
-                frontier = find_frontier(self._crawler)
+            frontier = find_frontier(self._crawler)
         key = origin_of(url) or ""
         origin = None if frontier is None else frontier.policies.origins.get(key)
         if origin is not None and origin.content is not None:

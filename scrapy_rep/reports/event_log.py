@@ -289,11 +289,12 @@ class CrawlReport(CrawlLog):
             scrapy_settings={name: _text(value) for name, value in of_scrapy.items()},
         )
         super().__init__(run, settings, clock, BackgroundFile(self._log_path))
-        self._looping = create_looping_call(self._write)
+        self._looping: Any = None
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
 
     async def _on_spider_opened(self) -> None:
+        self._looping = create_looping_call(self._write)
         self._looping.start(WRITE_INTERVAL, now=True)
 
     def _write(self) -> None:
@@ -305,7 +306,7 @@ class CrawlReport(CrawlLog):
             self._report_failure(self._log_path, self._file.failure)
 
     async def _on_spider_closed(self, reason: str) -> None:
-        if self._looping.running:
+        if self._looping is not None and self._looping.running:
             self._looping.stop()
         if self._archive is not None:
             await self._archive.close()
