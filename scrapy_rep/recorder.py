@@ -285,10 +285,19 @@ class Recorder:
         text = describe(origin.content, agents) if pacing and origin.content else None
         if text is not None and text != origin.notes.logged_pace:
             origin.notes.logged_pace = text
+            effects = [f"Requests to its host are at least {delay:g} s apart now"] if delay else []
+            if pacing and pacing.hours:
+                effects.append(
+                    "Outside its Visit-time, requests wait up to "
+                    f"{self._settings.max_wait:g} s (REP_MAX_WAIT), then they are dropped"
+                )
             logger.info(
-                "The robots.txt of %(origin)s sets %(records)s. Requests to its host are at least "
-                "%(seconds)s s apart now.",
-                {"origin": origin.key, "records": text, "seconds": f"{delay:g}"},
+                "The robots.txt of %(origin)s sets %(records)s. %(effect)s.",
+                {
+                    "origin": origin.key,
+                    "records": text,
+                    "effect": ". ".join(effects) or "This adds no delay at this time of day",
+                },
                 extra=self.extra,
             )
         self.events.paced(origin, agents, host_delay)

@@ -49,6 +49,9 @@ async def test_requests_are_no_closer_together_than_the_crawl_delay(
     assert min(gaps(site)) >= seconds
 
 
+OUTSIDE = "Outside its Visit-time, requests wait up to 300 s (REP_MAX_WAIT), then they are dropped."
+
+
 @pytest.mark.parametrize(
     ("robots", "settings", "line"),
     [
@@ -63,12 +66,14 @@ async def test_requests_are_no_closer_together_than_the_crawl_delay(
             {"REP_MAX_CRAWL_DELAY": 0.1},
             "Crawl-delay: 60, Request-rate: 1/9s, "
             "Request-rate: 1/9s from 00:00 to 24:00 UTC, Request-rate: 2/5s, and 1 more, "
-            "Visit-time: 00:00 to 24:00 UTC. Requests to its host are at least 0.1 s apart now.",
+            "Visit-time: 00:00 to 24:00 UTC. Requests to its host are at least 0.1 s apart now. "
+            f"{OUTSIDE}",
         ),
+        (f"{ALL}Visit-time: 0000-2400", {}, f"Visit-time: 00:00 to 24:00 UTC. {OUTSIDE}"),
         (delayed(60), {"REP_OBEY_RATE_LIMITS": False}, None),
         ("User-agent: other\nCrawl-delay: 60\nDisallow:\n", {}, None),
     ],
-    ids=["above the most", "everything", "not obeyed", "for another"],
+    ids=["above the most", "everything", "hours alone", "not obeyed", "for another"],
 )
 async def test_a_pace_that_applies_is_reported_once(
     web: Web, crawl: Crawl, robots: str, settings: dict[str, Any], line: str | None
