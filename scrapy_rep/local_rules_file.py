@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from stat import S_ISREG
 
 from scrapy import Spider
 
 from .exceptions import SettingError
 from .logs import get_logger
-from .policies.local_rules import LocalRules
+from .policies.local_rules import LocalRule, LocalRules, parsed
 
 logger = get_logger(__name__)
+
+MAX_CHARACTERS = 10_000_000  # of a file. One for 10,000 sites has some 2,000,000
 
 
 class LocalRulesFile(LocalRules):
@@ -21,22 +25,31 @@ class LocalRulesFile(LocalRules):
         self._path = path
         self._version = _version(path)
         """What shows that the file may have changed."""
+        self.reading: Future[dict[str, list[LocalRule]]] | None = None
+        """The rules of a changed file, which a thread reads: 3,000 tables take a second."""
         try:
             super().__init__(_text_of(path))
         except ValueError as error:
             raise self._error(error) from None
 
     def reload(self, spider: Spider | None) -> bool:
-        """Read the file again if it has changed. Returns whether other rules apply now.
+        """Begin to read the file again if it has changed. Returns whether other rules apply now.
 
-        A file that cannot be used changes nothing, and is logged once.
+        A later call takes the rules. A file that is unusable changes nothing, and is logged once.
         """
-        version = _version(self._path)
-        if version == self._version:
+        if self.reading is None:
+            version = _version(self._path)
+            if version != self._version:
+                self._version = version  # before the file is read: it may change meanwhile
+                thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-local-rules")
+                self.reading = thread.submit(self._read)
+                thread.shutdown(wait=False)
             return False
-        self._version = version  # before the file is read: it may change meanwhile
+        if not self.reading.done():
+            return False
+        reading, self.reading = self.reading, None
         try:
-            has_changed = self.replace(_text_of(self._path))
+            has_changed = self.replace(reading.result())
         except ValueError as error:
             logger.error(
                 "%(error)s. The rules that were read before still apply.",
@@ -52,6 +65,12 @@ class LocalRulesFile(LocalRules):
             )
         return has_changed
 
+    def _read(self) -> dict[str, list[LocalRule]]:
+        text = _text_of(self._path)
+        if not text and self.by_site:  # it is probably being written
+            raise ValueError("it is empty")
+        return parsed(text)
+
     def _error(self, error: ValueError) -> SettingError:
         return SettingError(f"REP_LOCAL_RULES is {self._path!r}: {error}")
 
@@ -66,8 +85,14 @@ def _version(path: str) -> tuple[int, ...] | None:
 
 def _text_of(path: str) -> str:
     try:
-        return Path(path).read_text("utf-8")
+        if not S_ISREG(os.stat(path).st_mode):  # to open a FIFO would wait for its writer
+            raise ValueError("it is not a regular file")
+        with Path(path).open(encoding="utf-8") as file:
+            text = file.read(MAX_CHARACTERS + 1)
+        if len(text) > MAX_CHARACTERS:
+            raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
+        return text
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+    except (OSError, ValueError) as error:  # ValueError: also a NUL in the path
         raise ValueError(f"it cannot be read: {error}") from None

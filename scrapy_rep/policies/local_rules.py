@@ -69,17 +69,14 @@ class LocalRules:
     """
 
     def __init__(self, text: str) -> None:
-        self._by_site = _parsed(text)
+        self.by_site = parsed(text)
         self.find = lru_cache(maxsize=MAX_CACHED)(self._find)
         """Returns the rules for an origin, those that disallow first."""
 
-    def replace(self, text: str) -> bool:
-        """Take the rules from another text. Returns whether other rules apply now."""
-        if not text and self._by_site:  # it is probably being written
-            raise ValueError("it is empty")
-        by_site = _parsed(text)
-        has_changed = by_site != self._by_site
-        self._by_site = by_site
+    def replace(self, by_site: dict[str, list[LocalRule]]) -> bool:
+        """Take other rules. Returns whether they differ."""
+        has_changed = by_site != self.by_site
+        self.by_site = by_site
         self.find.cache_clear()
         return has_changed
 
@@ -88,7 +85,7 @@ class LocalRules:
         host = host_of(key)
         labels = host.split(".")
         sites = [key, host, *(f"*.{'.'.join(labels[index:])}" for index in range(len(labels)))]
-        rules = [rule for site in sites for rule in self._by_site.get(site, ())]
+        rules = [rule for site in sites for rule in self.by_site.get(site, ())]
         return sorted(rules, key=lambda rule: rule.verdict.allowed)
 
     def disallowed(self, key: str, url: str, now: float) -> Verdict | None:
@@ -123,7 +120,7 @@ class LocalRules:
 # The functions below raise ValueError for what cannot be used.
 
 
-def _parsed(text: str) -> dict[str, list[LocalRule]]:
+def parsed(text: str) -> dict[str, list[LocalRule]]:
     """Return the rules in the text of a file by site."""
     try:
         document = tomllib.loads(text)

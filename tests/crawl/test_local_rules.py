@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import wait
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict
+from scrapy_rep import Reason, RobotsTxtDisallowed, Verdict, local_rules_file
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.local_rules_file import LocalRulesFile
 from scrapy_rep.policies.local_rules import LocalRules
@@ -305,12 +306,27 @@ def test_the_error_names_the_file_and_the_problem(write: Write, text: str, messa
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["missing.toml", ".", "nul\0", "latin-1.toml"])
-def test_a_file_that_cannot_be_read(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing.toml", "it cannot be read: .*No such file"),
+        (".", "it cannot be read: it is not a regular file"),
+        ("fifo", "it cannot be read: it is not a regular file"),
+        ("/dev/zero", "it cannot be read: it is not a regular file"),
+        ("nul\0", "it cannot be read: "),
+        ("latin-1.toml", "it is not UTF-8"),
+        ("large.toml", "it cannot be read: it has more than 100 characters"),
+    ],
+)
+def test_a_file_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str
+) -> None:
+    monkeypatch.setattr(local_rules_file, "MAX_CHARACTERS", 100)
     (tmp_path / "latin-1.toml").write_bytes(b"# 1\n# \xff\n")
-    message = "it is not UTF-8" if name.startswith("latin") else "it cannot be read: "
+    (tmp_path / "large.toml").write_text("#" * 101)
+    os.mkfifo(tmp_path / "fifo")
     with pytest.raises(SettingError, match=message):
-        LocalRulesFile(f"{tmp_path}/{name}")
+        LocalRulesFile(str(tmp_path / name))
 
 
 # A change of the file during a crawl
@@ -405,22 +421,29 @@ def test_a_file_that_became_unusable_changes_nothing(
 ) -> None:
     path: Path = write(disallow("a.example", "/a"))["REP_LOCAL_RULES"]
     rules, key = LocalRulesFile(str(path)), "https://a.example"
+
+    def reload() -> bool:
+        assert not rules.reload(None), "a thread reads it"
+        if rules.reading is not None:
+            wait([rules.reading])
+        return rules.reload(None)
+
     os.utime(path, (1, 1))
-    assert not rules.reload(None), "it was only touched"
+    assert not reload(), "it was only touched"
     path.write_text(path.read_text("utf-8") + "# a remark\n", "utf-8")
-    assert not rules.reload(None), "the rules are the same"
+    assert not reload(), "the rules are the same"
     if bad is None:
         path.unlink()
     else:
         path.write_text(bad, "utf-8")
-    assert not rules.reload(None)
-    assert not rules.reload(None)
+    assert not reload()
+    assert not reload()
     assert rules.disallowed(key, "/a", 0) is not None
     (record,) = caplog.records
     assert record.levelno == logging.ERROR
     assert record.getMessage().startswith(f"REP_LOCAL_RULES is '{path}': ")
     assert record.getMessage().endswith("The rules that were read before still apply.")
     path.write_text(disallow("a.example", "/b"), "utf-8")
-    assert rules.reload(None)
+    assert reload()
     assert rules.disallowed(key, "/a", 0) is None
     assert rules.disallowed(key, "/b", 0) is not None
