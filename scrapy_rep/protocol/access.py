@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, age_of, delta_seconds, http_date, lifetime
 from .lines import begins_as_markup, file_of, read
-from .parser import list_groups, records
+from .parser import has_rules, records
 from .records import KNOWN_FIELDS
 from .verdict import Reason, TextEnum
 
@@ -142,12 +142,13 @@ def other_page(
     is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
     is_page, is_robots_txt = file_of(body) is not body, True
     if begins_as_markup(body):
-        is_robots_txt = any(group.rules for group in list_groups(read(body), strict=False))
+        is_robots_txt = has_rules(read(body))
     elif is_page or (is_html and body.strip()):
         text = read(body)
-        fields = {record.field for record in records(text, strict=False)}
         is_comment = is_page and text.lstrip().startswith(b"#")
-        is_robots_txt = is_comment or not fields.isdisjoint(KNOWN_FIELDS)
+        is_robots_txt = is_comment or any(
+            record.field in KNOWN_FIELDS for record in records(text, strict=False)
+        )
     if is_robots_txt:
         return None
     is_test = is_challenge(cf_mitigated, body)

@@ -119,6 +119,12 @@ def groups(text: bytes, *, strict: bool) -> dict[bytes, list[int]]:
     return found
 
 
+def has_rules(text: bytes) -> bool:
+    """Return whether a rule with a value is below a user-agent line, in a lenient reading."""
+    first = _USER_AGENTS[False].search(text)
+    return first is not None and any(GroupText(text, [first.end(), len(text)], False).rules())
+
+
 def records(text: bytes, *, strict: bool) -> Iterator[Record]:
     """Yield every line with a field and a value, whether the field is known or not."""
     for number, line in enumerate(text.split(b"\n")):

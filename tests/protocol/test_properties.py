@@ -13,7 +13,7 @@ from scrapy_rep.protocol.agents import parse_user_agent, product_tokens
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.matcher import PatternIndex, Steps, matching
-from scrapy_rep.protocol.parser import GroupText, groups
+from scrapy_rep.protocol.parser import GroupText, groups, has_rules, list_groups
 from scrapy_rep.protocol.paths import origin_of, path_of, pattern_of
 from scrapy_rep.protocol.records import parse_delay, parse_request_rate, parse_visit_time
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -191,6 +191,13 @@ def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -
     for token, spans in found.items():
         rules = [(allow, value) for allow, value, _ in GroupText(text, spans, strict).rules()]
         assert rules == [(rule.allow, rule.value) for rule in expected[token.decode()]]
+
+
+@given(bodies)
+@example(b"Disallow: /a\nUser-agent: $$\nDisallow: /b")
+def test_a_file_has_rules_if_a_group_has(body: bytes) -> None:
+    listed = list_groups(read(body), strict=False)
+    assert has_rules(read(body)) is any(group.rules for group in listed)
 
 
 @given(bodies, st.booleans())
