@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from scrapy import Request
@@ -184,6 +185,23 @@ class Recorder:
         self.add_seconds("robotstxt/backoff_seconds", added)
         if origin is not None:
             self.events.waited(origin, "backoff", added)
+
+    def held_long(self, host: str, since: float, left: int, seconds: float) -> None:
+        """Record that a host has asked for fewer requests for long, and how many are left."""
+        if left and self.is_first(f"long back-off of {host}"):
+            logger.warning(
+                "%(host)s has asked for fewer requests for %(since)s (hours:minutes:seconds). "
+                "%(left)d requests to it are left. At one in %(seconds)s s, they take %(rest)s. "
+                "To change that, lower REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
+                {
+                    "host": host,
+                    "since": timedelta(seconds=round(since)),
+                    "left": left,
+                    "seconds": f"{seconds:g}",
+                    "rest": timedelta(seconds=round(left * seconds)),
+                },
+                extra=self.extra,
+            )
 
     # Files.
 

@@ -16,6 +16,9 @@ FIRST_BACKOFF = 1.0
 """Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
 time doubles with each such answer in a row."""
 
+LONG_BACKOFF = 3600.0
+"""Seconds of such answers in a row after which the log has a warning: the crawl may take weeks."""
+
 
 class Backoff:
     """The hosts of a crawl that are held."""
@@ -53,6 +56,9 @@ class Backoff:
             host.name, origin, status=status, seconds=hold, added=added, is_first=is_first
         )
         self._hold(host, hold)
+        if now - host.held_since >= LONG_BACKOFF:
+            left = sum(queue.size for queue in host.queues)
+            self._recorder.held_long(host.name, now - host.held_since, left, hold)
         return True
 
     def _hold(self, host: Host, seconds: float) -> None:

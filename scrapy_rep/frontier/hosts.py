@@ -99,6 +99,8 @@ class Host(Slot):
     """When the last request to the host ended, but for the robots.txt that sets a delay."""
     backoffs: int = 0
     """How many answers in a row have asked for fewer requests. 0: the last one did not."""
+    held_since: float = -inf
+    """When the first of them arrived."""
     held_until: float = -inf
     """Until when no request starts because of such an answer."""
     was_paced: bool = False
@@ -115,6 +117,8 @@ class Host(Slot):
 
     def back_off(self, seconds: float, now: float) -> None:
         """Hold the host for so many seconds: it has asked for fewer requests once more."""
+        if not self.backoffs:
+            self.held_since = now
         self.backoffs += 1
         self.held_until = max(self.held_until, now + seconds)
         self.is_paced = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from scrapy_rep.frontier import backoff
 from testing.counters import left_over
 from testing.web import Page, Site, Web, between
 
@@ -63,6 +65,19 @@ async def test_nothing_is_sent_before_retry_after(web: Web, crawl: Crawl, queue:
     assert left_over(outcome.crawler) == []
     log = outcome.log.text
     assert log.count("127.0.0.1 asks for fewer requests: it answered with status 429") == 1
+
+
+async def test_a_host_that_is_busy_for_long_is_warned_about_once(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backoff, "LONG_BACKOFF", 0.3)
+    site = web.site(ALL, {"*": Page(b"too many", 429)})
+    settings = {**ANY_STATUS, "REP_MAX_BACKOFF": 0.2, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    outcome = await crawl(site.urls(*numbers(12)), settings)
+    assert len(times_of(site)) == 12
+    (warning,) = outcome.warnings
+    assert warning.startswith("127.0.0.1 has asked for fewer requests for 0:00:0")
+    assert re.search(r"[1-9] requests to it are left. At one in 0.2 s, they take 0:00:0", warning)
 
 
 @pytest.mark.parametrize(
