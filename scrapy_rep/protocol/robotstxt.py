@@ -194,7 +194,8 @@ class RobotsTxt:
     def records(self, name: str, user_agent: UserAgent | None = None) -> tuple[str, ...]:
         r"""Return the values of all records with a name, known or not, in the order of the file.
 
-        With a user agent only those in the crawler's group. The case of the name does not matter.
+        With a user agent only those in the crawler's group. The name may be in any case. Only the
+        fields that this package uses have other spellings: ``crawl delay``, but not ``no-index``.
         RFC 9309 §2.2.4 permits records that it does not define. Values are as they are written,
         without comments. Raises TypeError if the name is not a str.
 
