@@ -186,20 +186,15 @@ class Recorder:
         if origin is not None:
             self.events.waited(origin, "backoff", added)
 
-    def held_long(self, host: str, since: float, left: int, seconds: float) -> None:
-        """Record that a host has asked for fewer requests for long, and how many are left."""
+    def held_long(self, host: str, seconds: float, left: int) -> None:
+        """Record that each answer of an hour asked for fewer requests, and how many are left."""
         if left and self.is_first(f"long back-off of {host}"):
+            rest = timedelta(seconds=round(left * seconds))
             logger.warning(
-                "%(host)s has asked for fewer requests for %(since)s (hours:minutes:seconds). "
-                "%(left)d requests to it are left. At one in %(seconds)s s, they take %(rest)s. "
-                "To change that, lower REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
-                {
-                    "host": host,
-                    "since": timedelta(seconds=round(since)),
-                    "left": left,
-                    "seconds": f"{seconds:g}",
-                    "rest": timedelta(seconds=round(left * seconds)),
-                },
+                "%(host)s has asked for fewer requests for an hour. %(left)d requests to it are "
+                "left: at one in %(seconds)s s, they take %(rest)s (hours:minutes:seconds). To "
+                "change that, lower REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
+                {"host": host, "left": left, "seconds": f"{seconds:g}", "rest": rest},
                 extra=self.extra,
             )
 
@@ -309,13 +304,10 @@ class Recorder:
                     "Outside its Visit-time, requests wait up to "
                     f"{self._settings.max_wait:g} s (REP_MAX_WAIT), then they are dropped"
                 )
+            effect = ". ".join(effects) or "This adds no delay at this time of day"
             logger.info(
                 "The robots.txt of %(origin)s sets %(records)s. %(effect)s.",
-                {
-                    "origin": origin.key,
-                    "records": text,
-                    "effect": ". ".join(effects) or "This adds no delay at this time of day",
-                },
+                {"origin": origin.key, "records": text, "effect": effect},
                 extra=self.extra,
             )
         self.events.paced(origin, agents, host_delay)

@@ -57,8 +57,7 @@ class Backoff:
         )
         self._hold(host, hold)
         if now - host.held_since >= LONG_BACKOFF:
-            left = sum(queue.size for queue in host.queues)
-            self._recorder.held_long(host.name, now - host.held_since, left, hold)
+            self._recorder.held_long(host.name, hold, sum(queue.size for queue in host.queues))
         return True
 
     def _hold(self, host: Host, seconds: float) -> None:
