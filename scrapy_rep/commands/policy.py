@@ -15,7 +15,7 @@ from ..protocol.lines import read
 from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Verdict
-from ..reports.records import moment, utc
+from ..reports.records import LATEST, moment, utc
 
 if TYPE_CHECKING:
     from .texts import Row
@@ -119,4 +119,4 @@ def access_rows(access: Access) -> Iterator[Row]:
 
 
 def to_second(seconds: float | None) -> datetime | None:
-    return None if seconds is None else utc(round(seconds))
+    return None if seconds is None else utc(min(round(seconds), LATEST))

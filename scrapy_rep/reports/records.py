@@ -298,6 +298,10 @@ class Run(Struct):
     """Scrapy's own counts of the methods and the statuses of downloads, by the name of the stat
     without ``downloader/``. They include robots.txt files and Scrapy's HTTP cache."""
 
+    def __post_init__(self) -> None:
+        for time in (self.started_at, self.written_at, self.ended_at or self.written_at):
+            utc(time.timestamp())  # ValueError for a time that is not in the years 1 to 9999 in UTC
+
 
 class Report(Struct, tag_field="type", tag="report"):
     """A report of one or more runs."""

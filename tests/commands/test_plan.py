@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,14 @@ def only(run: Run, kinds: str, *arguments: str) -> tuple[Done, list[dict[str, An
 
 def disallowed(run: Run, *arguments: str) -> Done:
     return run("check", f"{SITE}/b", "--only", "disallowed", "-a", "bot", *arguments)
+
+
+def test_the_last_time_of_an_archive(run: Run, tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "a.warc.gz", [response("2025-01-01T06:00", URL, CLOSED)])
+    data, last = gzip.decompress(archive.read_bytes()), rb"\g<1>9999-12-31T23:59:59.999999Z"
+    write(x_warc=re.sub(rb"(WARC-Date: )\S+", last, data))
+    done = disallowed(run, "--archive", "x.warc")
+    assert (done.code, "since 9999-12-30" in done.out) == (1, True)  # it is rounded up
 
 
 def test_items_whose_page_is_now_off_limits(run: Run, tmp_path: Path) -> None:

@@ -90,6 +90,20 @@ def test_the_lines_before_a_broken_one_are_used(tmp_path: Path, line: bytes) -> 
     assert "is damaged: the end after line" in notes[0]
 
 
+@pytest.mark.parametrize("field", ["started_at", "written_at", "ended_at"])
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_beyond_the_calendar_is_damage(tmp_path: Path, field: str, time: str) -> None:
+    *lines, last = gzip.decompress(crawled().octets()).splitlines()
+    event = msgspec.json.decode(last)
+    event[1][field] = time
+    (tmp_path / "one").write_bytes(
+        gzip.compress(b"\n".join([*lines, msgspec.json.encode(event), b""]))
+    )
+    report, _ = read(tmp_path / "one")
+    assert report.runs[0].damage == f"the end after line {len(lines)} cannot be read"
+    report_page(report)
+
+
 @pytest.mark.no_cover
 def test_a_log_that_was_changed_anywhere_is_read_or_refused(tmp_path: Path) -> None:
     chance = random.Random(1)
