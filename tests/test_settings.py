@@ -60,13 +60,10 @@ def test_defaults_are_what_the_reference_says() -> None:
         ({"USER_AGENT": "a/1", "DEFAULT_REQUEST_HEADERS": {"User-Agent": None}},
          "page_agent", "a/1"),
         ({"REP_TTL_RANGE": "60, 3600"}, "ttl_range", (60, 3600)),
-        ({"REP_TTL_RANGE": "(60, 3600)"}, "ttl_range", (60, 3600)),
         ({"REP_DISALLOW_STATUSES": " [401, 403] "}, "disallow_statuses", {401, 403}),
-        ({"REP_INTENDED_USES": "['train-ai', \"search\"]"}, "intended_uses",
-         ("train-ai", "search")),
+        ({"REP_INTENDED_USES": "['a', \"b\"]"}, "intended_uses", ("a", "b")),
         ({"REP_5XX_AS_404_HOSTS": "[::1], b.example"}, "server_error_hosts", {"::1", "b.example"}),
         ({"ROBOTSTXT_USER_AGENT": "['a', 'b']"}, "robots_agent", ("a", "b")),
-        ({"REP_REPORT": "['a.json', 'b.html']"}, "report", ("a.json", "b.html")),
         ({}, "report", ()),
         ({"REP_REPORT": "a.json, b/%(name)s.json"}, "report", ("a.json", "b/%(name)s.json")),
         ({"REP_REPORT": [Path("a.json"), "b.json"]}, "report", ("a.json", "b.json")),
@@ -92,18 +89,7 @@ NO_ARCHIVES = (1, "a.warc", "%(nam)s.warc.gz", "100%.warc.gz", "a\0.warc.gz")
 NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%2e.example")
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 RANGE = "two numbers of seconds above 0, the smaller one first"
-NO_RANGES = (
-    300,
-    [300],
-    [300, 200],
-    [0, 300],
-    [1, "inf"],
-    [1, 2, 3],
-    "a,b",
-    "[1, [2]]",
-    "[1",
-    "(1)",
-)
+NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b", "[1", "(1)")
 SLOTS = "a dict of dicts, with integers as concurrency, and seconds as delay"
 
 

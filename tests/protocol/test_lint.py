@@ -243,8 +243,7 @@ def test_a_code_is_a_text() -> None:
     first, second = Code.MISSING_COLON, Code.MISSPELLED_FIELD
     assert (first, str(first), f"{first}") == ("R202", "R202", "R202")
     assert sorted([second, "R2022", first]) == ["R202", "R2022", "R203"]
-    counts: dict[str, int] = {first: 1}
-    assert counts["R202"] == 1
+    assert "R202" in {first: 1}
 
 
 @pytest.mark.parametrize("name", ["R999", "", "x", "E1", "missing"])

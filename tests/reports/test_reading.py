@@ -96,9 +96,8 @@ def test_a_time_beyond_the_calendar_is_damage(tmp_path: Path, field: str, time: 
     *lines, last = gzip.decompress(crawled().octets()).splitlines()
     event = msgspec.json.decode(last)
     event[1][field] = time
-    (tmp_path / "one").write_bytes(
-        gzip.compress(b"\n".join([*lines, msgspec.json.encode(event), b""]))
-    )
+    data = b"\n".join([*lines, msgspec.json.encode(event)])
+    (tmp_path / "one").write_bytes(gzip.compress(data))
     report, _ = read(tmp_path / "one")
     assert report.runs[0].damage == f"the end after line {len(lines)} cannot be read"
     report_page(report)
