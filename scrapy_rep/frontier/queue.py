@@ -276,10 +276,13 @@ class OriginPriorityQueue(Queues):
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
         self._queues.pop(queue.address, None)
-        self.names.discard(queue.name)
-        if queue.name:
+        self._forget(queue.name)
+
+    def _forget(self, name: str) -> None:
+        self.names.discard(name)
+        if name:
             with suppress(OSError):
-                Path(self.key, directory_of(queue.name)).rmdir()
+                Path(self.key, directory_of(name)).rmdir()
 
     def bucket(self, request: Request) -> Bucket:
         """Return which of Scrapy's queues has a request."""
@@ -292,9 +295,10 @@ class OriginPriorityQueue(Queues):
         if found is None:
             found = self._make(queue.name, bucket)
         self.opened[queue, bucket] = found
-        self._changed.add((queue, bucket))
-        if self.key and len(self.opened) > self._most_open:
-            self.close_bucket(*next(iter(self.opened)))
+        if self.key:
+            self._changed.add((queue, bucket))
+            if len(self.opened) > self._most_open:
+                self.close_bucket(*next(iter(self.opened)))
         return found
 
     def close_bucket(self, queue: OriginQueue, bucket: Bucket) -> None:
@@ -368,6 +372,7 @@ class OriginPriorityQueue(Queues):
             address, sizes = self._look_into(name, sizes)
             self._size += sum(sizes.values())
         if not sizes:
+            self._forget(name)
             return
         if address is None or address in self._queues:
             # A queue that is always ready: pop() moves its requests.

@@ -6,6 +6,7 @@ import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from types import MethodType, SimpleNamespace
 from typing import Any
 
@@ -397,3 +398,52 @@ def test_many_queues_are_read_while_the_crawl_goes_on(
     assert sorted(third.read()) == sorted(urls)
     third.close()
     assert third.files == []
+
+
+# After a process was killed
+
+
+def killed(crawl: StoredCrawl, tmp_path: Path) -> Path:
+    """Return a copy of the folder of a crawl that has not closed its files."""
+    folder = tmp_path / "killed"
+    copytree(crawl.folder, folder)
+    return folder
+
+
+@KINDS
+@pytest.mark.parametrize("torn", [0, 1, 3], ids=["whole", "torn", "more torn"])
+def test_a_killed_crawl_loses_nothing_that_was_saved(tmp_path: Path, kind: str, torn: int) -> None:
+    crawl = StoredCrawl(tmp_path / "job", OURS, kind)
+    dqs: Any = crawl.scheduler.dqs
+    urls = [f"{origin}/{number}" for origin in (A, B) for number in range(10)]
+    crawl.push(*urls)
+    crawl.push(f"{A}/start", is_start_request=True)
+    gone = {*crawl.read(5)}
+    dqs.save()
+    crawl.push(f"{A}/late")
+    folder = killed(crawl, tmp_path)
+    if torn:
+        stored = folder / "requests.queue" / directory_of("b.example") / "0"
+        file = stored / "q00000" if stored.is_dir() else stored
+        file.write_bytes(file.read_bytes()[:-torn])
+    again = StoredCrawl(folder, OURS, kind)
+    found = [*again.read()]
+    assert len(found) == len({*found})
+    assert not {*found} & gone
+    lost = {*urls, f"{A}/start"} - gone - {*found}
+    assert len(lost) == (1 if torn else 0)
+    assert all(url.startswith(B) for url in lost)
+    again.close()
+    assert again.files == []
+    crawl.close()
+
+
+def test_a_killed_crawl_leaves_a_state_for_scrapys_queue(tmp_path: Path) -> None:
+    crawl = StoredCrawl(tmp_path / "job")
+    dqs: Any = crawl.scheduler.dqs
+    crawl.push(f"{A}/1", f"{A}/2", f"{B}/1")
+    dqs.save()
+    again = StoredCrawl(killed(crawl, tmp_path), DEFAULT)
+    assert len({*again.read()}) == 3
+    again.close()
+    crawl.close()
