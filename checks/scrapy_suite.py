@@ -69,7 +69,7 @@ EXPECTED = {
         "test_command_shell.py::TestShellCommand::test_dns_failures",
         "test_downloadermiddleware.py::TestDefaults::*",
         "test_downloadermiddleware.py::TestDownloadDeprecated::test_mwman_download",
-        "test_downloadermiddleware.py::TestInvalidOutput::*",
+        "test_downloadermiddleware.py::TestInvalidOutput::test_invalid_process_re*",
         "test_downloadermiddleware.py::TestMiddlewareUsing*::*",
         "test_downloadermiddleware.py::TestResponseFromProcessRequest::*",
         "test_request_attribute_binding.py::TestCrawl::test_downloader_middleware_raise_exception",
@@ -155,9 +155,9 @@ def run(options: Options) -> Result:
         try:
             suite.install()
             return _compared(suite, options)
-        except subprocess.CalledProcessError as error:  # as without a package index
-            output = str(error.output).splitlines()[-20:]
-            return Result([Row("commands that failed", 1, "", 0)], [str(error), *output])
+        except subprocess.CalledProcessError as error:
+            output = ["pip needs a package index.", str(error), *error.output.splitlines()[-20:]]
+            return Result([Row("commands of pip or pytest that failed", 1, "", 0)], output)
 
 
 def _compared(suite: Suite, options: Options) -> Result:
