@@ -285,7 +285,9 @@ class RobotsTxtMiddleware(FrontierOwner):
         self.crawl.open()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
         if self._settings.backoff and isinstance(state, dict):
-            self.frontier.hold_again(state.setdefault("scrapy_rep.backoff", {}))
+            held = state.get("scrapy_rep.backoff")
+            state["scrapy_rep.backoff"] = held = held if isinstance(held, dict) else {}
+            self.frontier.hold_again(held)
         if not self.frontier.queues:
             logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "

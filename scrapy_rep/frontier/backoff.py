@@ -70,11 +70,13 @@ class Backoff:
     def hold_again(self, held: dict[str, float], host: Callable[[str], Host]) -> Iterator[Host]:
         """Hold hosts, each until a time on the wall clock, and yield those that are held.
 
-        From now on ``held`` is up to date. ``host`` returns the host of a name.
+        From now on ``held`` is up to date. What is no host and no time is removed from it. ``host``
+        returns the host of a name.
         """
         self._held = held
         for name, until in tuple(held.items()):
-            seconds = min(until - self._clock.time(), self._most)
+            is_valid = isinstance(name, str) and isinstance(until, (int, float))
+            seconds = min(until - self._clock.time(), self._most) if is_valid else 0
             if seconds > 0:
                 self._hold(host(name), seconds)
                 yield host(name)

@@ -259,7 +259,8 @@ def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
 def test_a_crawl_that_continues_holds_the_hosts_again(monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = crawl_of(A)
     now = crawl.clock.now
-    state = {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
+    state: dict[Any, Any] = {"d.example": None, 7: now + 9, "e.example": "x"}  # damaged
+    state |= {"a.example": now + 20, "b.example": now - 1, "c.example": now + 10**9}
     crawl.frontier.hold_again(state)
     assert crawl.frontier.hosts.hosts["a.example"].seconds_left(now) == 20
     assert state == {"a.example": now + 20, "c.example": now + 300}
