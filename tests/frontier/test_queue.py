@@ -316,8 +316,12 @@ def test_a_damaged_file_costs_only_its_requests(
     if not with_index:
         (folder / module.INDEX).unlink()
     again = StoredCrawl(tmp_path, OURS, kind)
-    assert sorted(again.read()) == [f"{A}/3", f"{B}/1"]
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    found = sorted(again.read())
+    if kind.endswith("Fifo") and not with_index:  # its size is read from its records
+        assert (found, caplog.records) == ([f"{A}/1", f"{A}/2", f"{A}/3", f"{B}/1"], [])
+    else:
+        assert found == [f"{A}/3", f"{B}/1"]
+        assert [record.levelname for record in caplog.records] == ["ERROR"] * with_index
     assert len(again.scheduler) == 0
     again.close()
     caplog.clear()  # the errors have the file
