@@ -442,6 +442,7 @@ def test_a_killed_crawl_loses_nothing_that_was_saved(tmp_path: Path, kind: str, 
     crawl.close()
 
 
+@pytest.mark.filterwarnings(*[] if SCRAPY_CLEANS else [UNRAISABLE])
 def test_a_killed_crawl_leaves_a_state_for_scrapys_queue(tmp_path: Path) -> None:
     crawl = StoredCrawl(tmp_path / "job")
     dqs: Any = crawl.scheduler.dqs
@@ -451,3 +452,4 @@ def test_a_killed_crawl_leaves_a_state_for_scrapys_queue(tmp_path: Path) -> None
     assert len({*again.read()}) == 3
     again.close()
     crawl.close()
+    gc.collect()
