@@ -64,7 +64,7 @@ def _whole_records(chunk: Path, offset: int) -> int:
         while offset + _LENGTH.size <= length:
             file.seek(offset)
             (size,) = _LENGTH.unpack(file.read(_LENGTH.size))
-            if offset + _LENGTH.size + size > length:
+            if not size or offset + _LENGTH.size + size > length:  # zeros: the disk lost power
                 break
             offset += _LENGTH.size + size
             found += 1
@@ -88,6 +88,8 @@ def _records_before(file: BinaryIO, end: int) -> int:
     while end > _LENGTH.size:
         file.seek(end - _LENGTH.size)
         (size,) = _LENGTH.unpack(file.read(_LENGTH.size))
+        if not size:
+            return -1
         end -= size + _LENGTH.size
         found += 1
     return found if end == _LENGTH.size else -1

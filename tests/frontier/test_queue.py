@@ -415,8 +415,11 @@ def killed(crawl: StoredCrawl, tmp_path: Path) -> Path:
 
 
 @KINDS
+@pytest.mark.parametrize("zeros", [0, 5, 4096])
 @pytest.mark.parametrize("torn", [0, 1, 3], ids=["whole", "torn", "more torn"])
-def test_a_killed_crawl_loses_nothing_that_was_saved(tmp_path: Path, kind: str, torn: int) -> None:
+def test_a_killed_crawl_loses_nothing_that_was_saved(
+    tmp_path: Path, kind: str, torn: int, zeros: int
+) -> None:
     crawl = StoredCrawl(tmp_path / "job", OURS, kind)
     dqs: Any = crawl.scheduler.dqs
     urls = [f"{origin}/{number}" for origin in (A, B) for number in range(10)]
@@ -426,12 +429,14 @@ def test_a_killed_crawl_loses_nothing_that_was_saved(tmp_path: Path, kind: str, 
     dqs.save()
     crawl.push(f"{A}/late")
     folder = killed(crawl, tmp_path)
-    if torn:
-        stored = folder / "requests.queue" / directory_of("b.example") / "0"
-        file = stored / "q00000" if stored.is_dir() else stored
-        file.write_bytes(file.read_bytes()[:-torn])
+    stored = folder / "requests.queue" / directory_of("b.example") / "0"
+    file = stored / "q00000" if stored.is_dir() else stored
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) - torn] + bytes(zeros))
     again = StoredCrawl(folder, OURS, kind)
+    again.push(f"{B}/new")
     found = [*again.read()]
+    found.remove(f"{B}/new")
     assert len(found) == len({*found})
     assert not {*found} & gone
     lost = {*urls, f"{A}/start"} - gone - {*found}
