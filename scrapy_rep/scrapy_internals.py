@@ -253,7 +253,7 @@ def stored_buckets(key: str, state: Any) -> dict[str, list[Bucket]]:
     They are those of the directories: the state may be older, or damaged. A directory that it does
     not have gets the name of its hash.
     """
-    names = ["", *state] if isinstance(state, Mapping) else [""]  # ScrapyPriorityQueue has a list
+    names = state if isinstance(state, Mapping) else ()  # ScrapyPriorityQueue has a list
     directories = {directory_of(name): name for name in names if name}
     for each in _files_in(key):
         if each not in directories and _bucket_of(each) is None and os.path.isdir(f"{key}/{each}"):

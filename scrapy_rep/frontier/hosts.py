@@ -23,8 +23,8 @@ from ..policies.gate import READY, Address, Gate, Place, Wait
 from ..settings import Settings
 
 MAX_IDLE_HOSTS = 10_000
-"""After so many new hosts, the idle ones are removed, each with about 1 KB. The delay of such a
-host applies again from its next request on, because the policy of its origin has it."""
+"""After so many new hosts, the idle ones are removed, each with about 600 bytes. The delay of such
+a host applies again from its next request on, because the policy of its origin has it."""
 
 SLOT_WAITS = frozenset({Wait.CONCURRENCY, Wait.UNSENT})
 HOST_WAITS = frozenset({Wait.DELAY, Wait.BACKOFF, Wait.RESERVATION})

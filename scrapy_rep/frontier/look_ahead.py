@@ -65,9 +65,12 @@ class LookAhead:
 
     def may_fetch(self, ready: int) -> bool:
         """Whether a fetch may begin: another queue is needed soon, or a new site has its turn."""
+        return self._needs_fetch(ready) and self._fetches.can_begin()
+
+    def _needs_fetch(self, ready: int) -> bool:
         coming, most = len(self._fetches.recent), LOOK_AHEAD * self._concurrency
         is_needed = ready < self._concurrency and ready + coming < most
-        return (is_needed or self._since_fetch >= PAGES_IN_BETWEEN) and self._fetches.can_begin()
+        return is_needed or self._since_fetch >= PAGES_IN_BETWEEN
 
     def missing(self, owner: Queues, ready: int, downloads: int) -> Missing:
         """Return how many more queues an owner needs, beside so many pages in the downloader."""
@@ -77,7 +80,7 @@ class LookAhead:
             return Missing(min(free, 1) if unknown < LOOK_AHEAD * self._concurrency else 0)
         free = max(free - unknown, 0)
         is_turn = self._since_fetch >= PAGES_IN_BETWEEN and not unknown
-        return Missing(free, free if self.may_fetch(ready) else 0, int(is_turn))
+        return Missing(free, free if self._needs_fetch(ready) else 0, int(is_turn))
 
 
 class Readers:

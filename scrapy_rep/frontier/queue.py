@@ -260,7 +260,7 @@ class OriginPriorityQueue(Queues):
         """Bring what has changed to the disk, so that a crawl that is killed loses little of it."""
         clock = self.frontier.clock
         began = clock.monotonic()
-        if not self.key or began < self._next_save:
+        if not self._changed or began < self._next_save:  # never in memory
             return
         for queue, bucket in self._changed & self.opened.keys():
             self.close_bucket(queue, bucket)  # queuelib writes its buffers and its size
