@@ -39,20 +39,21 @@ class Wait(TextEnum):
     """What has to change before a queue can leave its place."""
 
     ROBOTS_TXT = "robots.txt"
-    """Its robots.txt is to be fetched."""
+    """Its robots.txt has to arrive."""
     UNREACHABLE = "unreachable"
-    """The next attempt at a robots.txt that is unreachable."""
+    """The crawl has to try again to fetch its robots.txt, which is unreachable."""
     VISIT_TIME = "visit time"
+    """The Visit-time of its robots.txt has to begin."""
     DELAY = "delay"
-    """The delay of its host passes, or the request in progress ends before that."""
+    """The request in progress has to end, and then the delay of its host has to pass."""
     BACKOFF = "backoff"
-    """Its host is held, because it asked for fewer requests."""
+    """Its host asked for fewer requests. The time for which it is held has to pass."""
     RESERVATION = "reservation"
-    """Its host is reserved in the store: another crawler may have it."""
+    """The crawl has to reserve its host in the store. Another crawler may have it."""
     CONCURRENCY = "concurrency"
-    """A request of its host or download slot ends."""
+    """Another request of its host or download slot has to end."""
     UNSENT = "unsent"
-    """The last request leaves the download slot, which has a delay of its own."""
+    """The last request has to leave the download slot, which has a delay of its own."""
 
 
 class Kind(TextEnum):
