@@ -126,7 +126,8 @@ class RobotsTxtMiddleware(FrontierOwner):
         started = self._in_progress.get(request)
         if started is not None and not started.is_from_queue:  # a middleware has sent it back
             self.frontier.finish(request)
-        while (gate := self._gate(request)).place is not Place.READY:
+        gate = self._apply_pace(request)
+        while gate.place is not Place.READY:
             if gate.place is Place.DROPS:
                 verdict = gate.verdict
                 if verdict is None:  # its truth value says whether it allows
@@ -137,6 +138,7 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self.crawl.fetches.begin(key, request)
             if not await self.crawl.waiting.wait(request):
                 return self._go_back(request)
+            gate = self._apply_pace(request)
         self.frontier.enter(request, self.policies.address(request))
         origin = None if request.meta.get(DONT_OBEY) else self.origins.get(key)
         if origin is not None:
@@ -147,8 +149,11 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._recorder.exempted(request)
         return None
 
-    def _gate(self, request: Request) -> Gate:
-        """Return whether a request may start, with the pace that applies to its crawler."""
+    def _apply_pace(self, request: Request) -> Gate:
+        """Set the delay of the host as it applies to the crawler of a request.
+
+        Returns whether the request may start now.
+        """
         policies, frontier = self.policies, self.frontier
         address = policies.address(request)
         delay = frontier.delay_of(address.host)

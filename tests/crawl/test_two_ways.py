@@ -169,7 +169,7 @@ def test_both_ways_give_the_same_answer(
         seconds = policies.delay(origin.origin, policies.tokens(before)) or 0
         middleware.frontier.set_delay(host_of(KEY), KEY, seconds)
     address, delay = policies.address(request), middleware.frontier.delay_of(host_of(KEY))
-    queue, downloader = policies.gate(address, delay), middleware._gate(request)
+    queue, downloader = policies.gate(address, delay), middleware._apply_pace(request)
     assert queue.place is downloader.place
     if queue.seconds < 1e5:
         assert queue.seconds == pytest.approx(downloader.seconds, abs=1)
