@@ -14,6 +14,7 @@ from hashlib import md5
 from itertools import chain
 from math import inf
 from operator import attrgetter
+from time import time
 from traceback import walk_tb
 from typing import Any, NamedTuple
 
@@ -136,6 +137,19 @@ class Engine:
             return 0
         # The next request is not late: it waits for at least half of a delay that Scrapy varies.
         return max(float(slot.delay) / 4, 0.005)
+
+    def own_delay_left(self, slot: str) -> float:
+        """Return the seconds until a download slot may send the next request; 0 if unknown."""
+        found = getattr(self._downloader, "slots", {}).get(slot)
+        return 0 if found is None else max(found.lastseen + found.download_delay() - time(), 0)
+
+    def has_ended(self, request: Request) -> bool:
+        """Whether the callback or errback of a request has run, with all that it yielded.
+
+        If the engine does not say, a request ends when the downloader has no longer it.
+        """
+        slot = getattr(self._engine, "_slot", None)
+        return request not in getattr(slot, "inprogress", self.active)
 
     def active_in(self, slot: str) -> int:
         """Return how many requests a download slot has; 0 if it is not known."""

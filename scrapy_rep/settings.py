@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy import Spider
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
@@ -294,6 +295,55 @@ _SETTINGS: dict[str, Setting] = {
 def read_settings(crawler: Crawler) -> Settings:
     """Return the settings of a crawl. Raises :class:`SettingError` for an unusable value."""
     return Settings.read(crawler.settings, crawler.spider)
+
+
+class QueueSettings(NamedTuple):
+    """What a crawl says about its queue in Redis. The names are those of scrapy-redis."""
+
+    redis_url: str
+    redis_url_name: str
+    """The setting that has the URL."""
+    queue_key: str
+    persist: bool
+    flush_on_start: bool
+    serializer: str
+    """The import path of a module with ``dumps`` and ``loads``."""
+    concurrent_requests: int
+    turn: int
+    """How many requests of a host a worker leases at once."""
+
+
+def read_queue_settings(crawler: Crawler) -> QueueSettings:
+    """Return the settings of a queue in Redis. Raises :class:`SettingError` for an unusable one."""
+    settings = crawler.settings
+    name = "REDIS_URL" if settings.get("REDIS_URL") else "REP_STORE"
+    url = settings.get(name)
+    if not isinstance(url, str) or not re.match(r"(?:redis|rediss|unix)(?:\+\w+)?://", url):
+        raise SettingError(
+            "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs the URL of a Redis in "
+            f"REDIS_URL, such as 'redis://localhost:6379'. {name} is {without_passwords(url)!r}"
+        )
+    dupefilter = load_object(settings["DUPEFILTER_CLASS"])
+    if dupefilter is not RFPDupeFilter:
+        raise SettingError(
+            f"DUPEFILTER_CLASS is {global_object_name(dupefilter)}, but the queue in Redis has its "
+            "own filter, with the fingerprints of REQUEST_FINGERPRINTER_CLASS. Remove "
+            "DUPEFILTER_CLASS"
+        )
+    key = settings.get("SCHEDULER_QUEUE_KEY", "%(spider)s:requests")
+    assert crawler.spidercls is not None
+    return QueueSettings(
+        url,
+        name,
+        key % {"spider": getattr(crawler.spider, "name", None) or crawler.spidercls.name},
+        settings.getbool("SCHEDULER_PERSIST"),
+        settings.getbool("SCHEDULER_FLUSH_ON_START"),
+        settings.get("SCHEDULER_SERIALIZER") or "pickle",
+        settings.getint("CONCURRENT_REQUESTS"),
+        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        or settings.getint("CONCURRENT_REQUESTS")
+        or 8,
+    )
 
 
 def changed_settings(settings: Settings) -> dict[str, object]:

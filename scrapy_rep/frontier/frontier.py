@@ -161,6 +161,11 @@ class Frontier:
         return sum(map(len, self.queues))
 
     @property
+    def is_full(self) -> bool:
+        """Whether the spider has to wait before it yields more requests."""
+        return any(each.is_full for each in self.queues) and not self.closing.has_begun
+
+    @property
     def _ready(self) -> int:
         """How many queues are ready."""
         return sum(each.ready.size for each in self.queues)

@@ -372,6 +372,11 @@ class Queues(ABC):
         self.ranked = ranked if self.is_scheduled else {}
         """The places in which queues take turns."""
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the spider has to wait before it yields more requests."""
+        return False
+
     def serve(self, queue: Any) -> None:  # noqa: B027 - most have nothing to do
         """Called when a queue has come to a place in which queues do not take turns."""
 

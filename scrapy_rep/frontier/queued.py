@@ -24,6 +24,10 @@ class AnswerObserver:
     """A downloader middleware that calls :meth:`.Frontier.note_response` for each response."""
 
 
+class OutputObserver:
+    """A spider middleware that waits before it passes more requests to a queue that is full."""
+
+
 class Queued(NamedTuple):
     """How many requests are in the queue of a crawl."""
 

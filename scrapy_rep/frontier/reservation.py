@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 
 from ..clock import Clock, fire
 from ..logs import get_logger
-from ..stores.base import LEASE, Store
+from ..stores.base import LEASE
 from .backoff import FIRST_BACKOFF
 from .hosts import Host, Slot
 
@@ -42,6 +42,16 @@ class Reservation:
     """What ends the pause between two calls."""
 
 
+class Reservable(Protocol):
+    """What reserves hosts: a store, or a queue that several crawlers share."""
+
+    async def reserve_host(self, host: str, lease: float) -> float:
+        """See :meth:`.Store.reserve_host`."""
+
+    async def release_host(self, host: str, delay: float) -> None:
+        """See :meth:`.Store.release_host`."""
+
+
 class Wanted(Protocol):
     """What knows the requests that wait for hosts, which is the frontier."""
 
@@ -55,7 +65,7 @@ class Wanted(Protocol):
 class Reservations:
     """The reservations of one crawler. It updates a host in the frontier when it is reserved."""
 
-    def __init__(self, store: Store, clock: Clock, frontier: Wanted) -> None:
+    def __init__(self, store: Reservable, clock: Clock, frontier: Wanted) -> None:
         self._store = store
         self._clock = clock
         self._frontier = frontier

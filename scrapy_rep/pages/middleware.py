@@ -21,7 +21,7 @@ from scrapy.utils.log import logformatter_adapter
 from .. import settings
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..frontier.frontier import Frontier
-from ..frontier.queued import AnswerObserver, find_frontier
+from ..frontier.queued import AnswerObserver, OutputObserver, find_frontier
 from ..logs import get_logger
 from ..policies.policies import Policies
 from ..protocol import usage
@@ -40,6 +40,9 @@ _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
 NOT_RETRIED = "access terms"
 """The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
+
+ROOM_INTERVAL = 0.1
+"""Seconds between two looks at a queue that is full."""
 
 _Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
 """The directives of a response, and the uses that it grants or refuses."""
@@ -61,7 +64,7 @@ def page_directives(response: Response, user_agent: str | Sequence[str]) -> Page
     return directives_of(response, stated_in(response, product_tokens(user_agent)))
 
 
-class PageDirectivesMiddleware:
+class PageDirectivesMiddleware(OutputObserver):
     """Annotates responses with their directives, and drops the items and requests they refuse.
 
     * ``response.meta["page_directives"]`` is the :class:`~scrapy_rep.PageDirectives`.
@@ -79,6 +82,7 @@ class PageDirectivesMiddleware:
         self._stats = crawler.stats
         self._settings = settings.read_settings(crawler)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
+        self._frontier: Frontier | None = None
         self._policies: Policies | None = None
         self._events = Events()
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
@@ -124,10 +128,22 @@ class PageDirectivesMiddleware:
                 links = links or Links(response)
                 if not self._process_request(output, response, directives, links):
                     continue
+                await self._wait_for_room()
             elif may_refuse and output is not None and (reason := self._refusal(response, page)):
                 await self._drop(output, response, reason)
                 continue
             yield output
+
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        """Yield what ``start()`` yields, as soon as the queue has room for it."""
+        async for output in start:
+            await self._wait_for_room()
+            yield output
+
+    async def _wait_for_room(self) -> None:
+        frontier = self._frontier
+        while frontier is not None and frontier.is_full:
+            await frontier.clock.sleep(ROOM_INTERVAL)
 
     def _read(self, response: Response, request: Request) -> _Page:
         robots = tdm = None
@@ -149,7 +165,7 @@ class PageDirectivesMiddleware:
         return directives, usage.evaluated(stated, directives.tdm_reservation)
 
     def _on_spider_opened(self) -> None:
-        frontier = find_frontier(self._crawler)
+        self._frontier = frontier = find_frontier(self._crawler)
         if frontier is not None:
             self._policies, self._events = frontier.policies, frontier.recorder.events
 
