@@ -29,7 +29,7 @@ from ..scrapy_internals import Engine
 from ..settings import CACHED_FLAG, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 from .backoff import SLOW_DOWN, Backoff
 from .hosts import MAX_IDLE_HOSTS, Host, Hosts, InProgress, Queue, Queues, Rank, Ranked, Slot
-from .look_ahead import LookAhead, Missing, Readers
+from .look_ahead import LookAhead, Readers
 from .reservation import Reservations
 
 logger = get_logger(__name__)
@@ -169,13 +169,6 @@ class Frontier:
     def _ready(self) -> int:
         """How many queues are ready."""
         return sum(each.ready.size for each in self.queues)
-
-    def missing(self, owner: Queues) -> Missing:
-        """Return how many more queues an owner needs that has most of them elsewhere."""
-        if self.closing.has_begun:
-            return Missing()
-        downloads = len(self.engine.active) - len(self.engine.extra)
-        return self._look_ahead.missing(owner, self._ready, downloads)
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""

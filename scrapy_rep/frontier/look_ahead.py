@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asyncio import CancelledError
 from collections.abc import Callable
-from typing import NamedTuple
 
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -12,7 +11,6 @@ from twisted.internet.defer import Deferred
 from ..clock import fire
 from ..closing import Closing
 from ..fetch.fetches import Fetches
-from .hosts import Queues
 
 LOOK_AHEAD = 4
 """If fewer queues than CONCURRENT_REQUESTS are ready, fetches begin until this multiple of it is
@@ -22,17 +20,6 @@ requested soon, and the crawl does not wait for them."""
 PAGES_IN_BETWEEN = 16
 """While enough queues are ready, one fetch begins after so many pages, so that new sites get their
 turn, and one request starts that will be dropped."""
-
-
-class Missing(NamedTuple):
-    """How many more queues a scheduler needs that has most of them elsewhere."""
-
-    all: int = 0
-    new: int = 0
-    """How many of them may be new ones, whose robots.txt no worker has fetched, if there are no
-    others."""
-    new_first: int = 0
-    """How many have to be new ones."""
 
 
 class LookAhead:
@@ -65,22 +52,10 @@ class LookAhead:
 
     def may_fetch(self, ready: int) -> bool:
         """Whether a fetch may begin: another queue is needed soon, or a new site has its turn."""
-        return self._needs_fetch(ready) and self._fetches.can_begin()
-
-    def _needs_fetch(self, ready: int) -> bool:
         coming, most = len(self._fetches.recent), LOOK_AHEAD * self._concurrency
         is_needed = ready < self._concurrency and ready + coming < most
-        return is_needed or self._since_fetch >= PAGES_IN_BETWEEN
-
-    def missing(self, owner: Queues, ready: int, downloads: int) -> Missing:
-        """Return how many more queues an owner needs, beside so many pages in the downloader."""
-        free = max(self._concurrency - downloads - owner.ready.size, 0)
-        unknown = owner.unknown.size
-        if not self._fetches.can_begin():  # queues that are unknown here are of no use now
-            return Missing(min(free, 1) if unknown < LOOK_AHEAD * self._concurrency else 0)
-        free = max(free - unknown, 0)
-        is_turn = self._since_fetch >= PAGES_IN_BETWEEN and not unknown
-        return Missing(free, free if self._needs_fetch(ready) else 0, int(is_turn))
+        is_needed = is_needed or self._since_fetch >= PAGES_IN_BETWEEN
+        return is_needed and self._fetches.can_begin()
 
 
 class Readers:

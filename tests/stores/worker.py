@@ -19,7 +19,7 @@ from scrapy.utils.misc import load_object
 from tests.crawl.conftest import SETTINGS, Visitor
 
 ROOT = Path(__file__).resolve().parents[2]
-TIMEOUT = 300
+TIMEOUT = 60
 """Seconds after which a process hangs. Each takes a few on a machine that is not busy."""
 
 

@@ -1,4 +1,4 @@
-"""Workers that share the queues of :mod:`scrapy_rep.frontier.redis_queue` by scrapy-redis.
+"""Workers of one crawl, whose requests are in Redis (:mod:`scrapy_rep.frontier.redis`).
 
 The tests check what the sites received. No worker waits for a time that a test measures.
 """
@@ -9,32 +9,23 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("scrapy_redis")
-
-from pathlib import Path
-
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_rep.frontier import redis_queue
+from scrapy_rep.frontier import shared_queue
 from testing.faults import answer_when, silence
 from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
 from tests.stores.worker import TIMEOUT, workers
 
-from .conftest import PRIVATE, Crawl, Visitor, needs_connections, numbers
+from .conftest import PRIVATE, Crawl, Visitor, in_turn, needs_connections, numbers
 
-# scrapy-redis passes arguments that are deprecated in Scrapy.
-pytestmark = pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
-
-QUEUE = "scrapy_rep.frontier.redis_queue.RedisQueue"
 DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
 LEASE = 3
@@ -43,10 +34,8 @@ LEASE = 3
 
 def settings(redis_url: str) -> dict[str, Any]:
     return {
-        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        "SCHEDULER_QUEUE_CLASS": QUEUE,
-        "SCHEDULER_PERSIST": True,  # the first worker that ends does not clear the queue
+        "SCHEDULER": "scrapy_rep.frontier.redis.Scheduler",
+        "SCHEDULER_PERSIST": True,
         "REDIS_URL": redis_url,
     }
 
@@ -60,11 +49,12 @@ def arguments(server: RedisServer, **others: object) -> list[str]:
 
 
 def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisServer) -> None:
-    """Both have a page in progress then. Only that of the killed worker is lost."""
+    """Both have a page in progress then, which another worker requests again."""
     pages = numbers(5)
     released = threading.Event()
-    killed = web.site(PACED, {"/0": silence}, host="127.0.3.1")
-    stopped = web.site(PACED, {"/0": answer_when(released.is_set, Page())}, host="127.0.3.2")
+    late = answer_when(released.is_set, Page())
+    killed = web.site(PACED, {"/0": in_turn(silence)}, host="127.0.3.1")
+    stopped = web.site(PACED, {"/0": in_turn(late)}, host="127.0.3.2")
     free = web.site(PRIVATE, host="127.0.3.3")
     one = arguments(redis_server, CONCURRENT_REQUESTS=1, DOWNLOAD_TIMEOUT=600)
     with workers([*one, *killed.urls(*pages, "/private")]) as (first,):
@@ -77,11 +67,16 @@ def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisSe
                 wait_until(lambda: free.received, "the third worker")
                 first.kill()
                 second.send_signal(signal.SIGSTOP)
-                assert pages_of(third) == 5 + 4 + 4
+                count, log = result_of(third)
+                assert count == 5 + 5 + 5
+                assert log.count("does not answer: ") == log.count("WARNING") == 2
             second.send_signal(signal.SIGCONT)
             released.set()
-            assert pages_of(second) == 1
-    assert killed.page_paths == stopped.page_paths == free.page_paths == pages
+            count, log = result_of(second)
+            assert count == 1
+            assert "This worker stood still for so long" in log
+    assert killed.page_paths == stopped.page_paths == ["/0", *pages]
+    assert free.page_paths == pages
     assert min(gaps(killed)) > DELAY - 0.001
     assert min(gaps(stopped)) > DELAY - 0.001
 
@@ -90,13 +85,20 @@ def links(*paths: str) -> Page:
     return Page("".join(f'<a href="{path}">{path}</a>' for path in paths))
 
 
-def pages_of(process: Any) -> int:
-    """Return how many pages a worker has scraped, when it has ended."""
+def result_of(process: Any) -> tuple[int, str]:
+    """Return how many pages a worker has scraped, when it has ended, and its warnings."""
     output, errors = process.communicate(timeout=TIMEOUT)
     assert process.returncode == 0, errors
-    assert "WARNING" not in errors
-    assert "ERROR" not in errors
-    return int(output)
+    return int(output), "\n".join(
+        line for line in errors.splitlines() if "] WARNING: " in line or "] ERROR: " in line
+    )
+
+
+def pages_of(process: Any) -> int:
+    """Return how many pages a worker has scraped, without a warning."""
+    count, warnings = result_of(process)
+    assert warnings == ""
+    return count
 
 
 def test_two_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> None:
@@ -119,7 +121,7 @@ def test_two_workers_crawl_like_one(web: Web, redis_server: RedisServer) -> None
     received = [*paced.received, *other.received]
     assert min(between(each.at for each in received if each.path != "/robots.txt")) > DELAY - 0.001
     with redis_server.client as client:
-        assert client.zcard("{visitor:requests}:queues") == 0
+        assert client.hlen("{visitor:requests}:1:bodies") == 0
 
 
 async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
@@ -138,7 +140,7 @@ async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
     assert min(gaps(paced)) > DELAY - 0.001
     assert outcome.stats["finish_reason"] == "finished"
     assert outcome.warnings == []
-    assert len(redis_server.client.keys("*requests}:queue:*")) == 0
+    assert redis_server.client.hlen("{visitor:requests}:1:bodies") == 0
 
 
 async def test_sites_that_do_not_answer_do_not_delay_others(
@@ -164,8 +166,7 @@ async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path
     cluster = RedisCluster(tmp_path)
     try:
         values = {
-            **settings(cluster.nodes[0].url),
-            "REDIS_PARAMS": {"redis_cls": "redis.cluster.RedisCluster"},
+            **settings(cluster.url),
             "SCHEDULER_PERSIST": False,
         }
         await crawl(asked, values)
@@ -191,11 +192,9 @@ class QueueWorker(Visitor):
 
     @classmethod
     def update_settings(cls, values: Any) -> None:
-        # scrapy-redis passes arguments that are deprecated in Scrapy.
-        warnings.filterwarnings("ignore", module="scrapy_redis")
         super().update_settings(values)
         values.setdict(settings(values["REP_STORE"]), "spider")
-        vars(redis_queue)["LEASE"] = values.getfloat("LEASE")
+        vars(shared_queue)["LEASE"] = values.getfloat("LEASE")
 
     async def start(self) -> AsyncIterator[Request]:
         self.crawler.signals.connect(self.idle, signals.spider_idle)
