@@ -629,7 +629,7 @@ def crawled(scenario: Scenario) -> tuple[Network, Crawler]:
             patch("scrapy.core.downloader.monotonic", loop.time),
             patch("scrapy_rep.policies.origins.MAX_PARSED", scenario.max_parsed),
             patch("scrapy_rep.frontier.hosts.MAX_IDLE_HOSTS", scenario.max_idle_hosts),
-            patch("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0),
+            patch("scrapy_rep.stores.fallback.FIRST_RETRY", 0),
         ):
             for fault in scenario.faults:
                 stack.enter_context(fault.injected())

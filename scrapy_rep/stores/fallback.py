@@ -1,8 +1,9 @@
 """A store that a crawl can go on without.
 
-When a call to the store fails, one warning is logged. For the next :data:`RETRY_INTERVAL` seconds,
-the crawl continues as if it were alone and its store were empty. Then one call tries the store
-again. What was fetched meanwhile is put in the store when it is fetched next.
+When a call to the store fails, one warning is logged. For the next second, the crawl continues as
+if it were alone and its store were empty. Then one call tries the store again. Each such call that
+fails doubles the time until the next one, to at most :data:`RETRY_INTERVAL`. What was fetched
+meanwhile is put in the store when it is fetched next.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ logger = get_logger(__name__)
 
 T = TypeVar("T")
 
-RETRY_INTERVAL = 30.0  # seconds between two attempts at a store that has failed (ours)
+FIRST_RETRY = 1.0  # seconds after which a store that has failed is tried again (ours)
+RETRY_INTERVAL = 30.0  # seconds between two such attempts, at most (ours)
 WARNING_INTERVAL = 3600.0  # seconds between two warnings: a store may fail now and then for hours
 
 NO_CLAIM = Claim(claimed=True, entry=None, fence=0)
@@ -39,6 +41,10 @@ class FallbackStore:
         self._clock = clock
         self._next_attempt_at: float | None = None
         """None while the store works."""
+        self._interval = FIRST_RETRY
+        """Seconds from a failure to the next attempt."""
+        self._has_warned = False
+        """Whether the log has a warning of the failure that lasts."""
         self._next_warning_at = clock()
 
     @property
@@ -76,20 +82,22 @@ class FallbackStore:
     def mark_failed(self, error: Exception) -> None:
         """Go on without the store until the next attempt, and log why.
 
-        An error other than StoreError is one of the store's code: its traceback is logged.
+        There is one warning until the store works again. An error other than StoreError is one of
+        the store's code: its traceback is logged.
         """
         now = self._clock()
-        self._next_attempt_at = now + RETRY_INTERVAL
-        level = logging.DEBUG if now < self._next_warning_at else logging.WARNING
-        if level is logging.WARNING:
-            self._next_warning_at = now + WARNING_INTERVAL
+        self._next_attempt_at = now + self._interval
+        level = logging.DEBUG
+        if not self._has_warned and now >= self._next_warning_at:
+            self._has_warned, self._next_warning_at = True, now + WARNING_INTERVAL
+            level = logging.WARNING
         is_foreseen = isinstance(error, StoreError)
         text = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
         logger.log(
             level,
             "The store of robots.txt files does not work: %(error)s. The crawl continues without "
-            "it; it is tried again every %(seconds)d s.",
-            {"error": printable(text.rstrip(".")), "seconds": RETRY_INTERVAL},
+            "it; it is tried again.",
+            {"error": printable(text.rstrip("."))},
             exc_info=None if is_foreseen else error,
         )
 
@@ -100,7 +108,8 @@ class FallbackStore:
             if now < due_at:
                 return otherwise
             # This call tries the store. Calls made in the meantime do not use it.
-            self._next_attempt_at = now + RETRY_INTERVAL
+            self._interval = min(2 * self._interval, RETRY_INTERVAL)
+            self._next_attempt_at = now + self._interval
         try:
             result = await call()
         except CancelledError:  # on Twisted's event loops it is an Exception
@@ -109,6 +118,7 @@ class FallbackStore:
             self.mark_failed(error)
             return otherwise
         if due_at is not None:
-            self._next_attempt_at = None
-            logger.info("The store of robots.txt files works again.")
+            if self._has_warned:
+                logger.info("The store of robots.txt files works again.")
+            self._next_attempt_at, self._interval, self._has_warned = None, FIRST_RETRY, False
         return result

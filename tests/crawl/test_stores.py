@@ -369,7 +369,8 @@ def a_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 async def test_redis_may_fail_and_work_again(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.fallback.RETRY_INTERVAL", 0.3)
+    for name in ("FIRST_RETRY", "RETRY_INTERVAL"):
+        monkeypatch.setattr(f"scrapy_rep.stores.fallback.{name}", 0.3)
     sites = [web.site(PRIVATE) for _ in range(7)]
     urls = [site.url("/") for site in sites]
 

@@ -9,7 +9,12 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
-from scrapy_rep.stores.fallback import RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
+from scrapy_rep.stores.fallback import (
+    FIRST_RETRY,
+    RETRY_INTERVAL,
+    WARNING_INTERVAL,
+    FallbackStore,
+)
 from scrapy_rep.stores.sqlite import MemoryStore
 from tests.crawl.conftest import VirtualClock as Clock
 
@@ -58,12 +63,34 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
     await store.release_host("a", 10)  # the crawl cannot release what it has reserved
     assert await store.reserve_host("a", 10) == 0
     assert failing.calls == 1
-    clock.now += RETRY_INTERVAL
-    assert await store.get("a") is None
-    assert failing.calls == 2
+    clock.now += FIRST_RETRY
     failing.left = 1000
-    clock.now += RETRY_INTERVAL
     assert await store.get("a") == OLD
+
+
+async def test_the_interval_doubles_until_the_store_works_again(
+    store: FallbackStore, failing: FailingStore, clock: Clock
+) -> None:
+    failing.left = 0
+    for _ in range(3):  # several calls fail at once
+        store.mark_failed(StoreError("it failed"))
+    for seconds in (1, 2, 4, 8, 16, RETRY_INTERVAL, RETRY_INTERVAL):
+        failing.calls = 0
+        clock.now += seconds - 0.01
+        await store.get("a")
+        assert failing.calls == 0
+        clock.now += 0.01
+        await store.get("a")
+        await store.get("a")
+        assert failing.calls == 1
+    failing.left = 1
+    clock.now += RETRY_INTERVAL
+    await store.get("a")  # it works
+    await store.get("a")
+    clock.now += FIRST_RETRY
+    failing.calls = 0
+    await store.get("a")
+    assert failing.calls == 1
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
@@ -87,22 +114,41 @@ def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
     return [each.getMessage() for each in caplog.records if each.levelno == level]
 
 
-async def test_the_log_has_one_warning_an_hour(
+async def test_the_log_has_one_warning_of_an_outage(
     store: FallbackStore, failing: FailingStore, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     failing.left = 0
     for _ in range(4):
         await store.get("a")
-        clock.now += RETRY_INTERVAL
-    assert len(messages(caplog, logging.WARNING)) == 1
-    assert "it failed" in messages(caplog, logging.WARNING)[0]
+        clock.now += WARNING_INTERVAL
+    (warning,) = messages(caplog, logging.WARNING)
+    assert "it failed" in warning
     failing.left = 1
     await store.get("a")
     assert messages(caplog, logging.INFO) == ["The store of robots.txt files works again."]
-    clock.now += WARNING_INTERVAL
     await store.get("a")
     assert len(messages(caplog, logging.WARNING)) == 2
+
+
+async def test_a_store_that_fails_now_and_then_has_one_warning_an_hour(
+    store: FallbackStore, failing: FailingStore, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for number in range(1, 6):
+        failing.left = 0
+        await store.get("a")
+        failing.left = 1000
+        clock.now += WARNING_INTERVAL / 4
+        await store.get("a")
+        warnings, hours = messages(caplog, logging.WARNING), 1 + number // 5
+        assert len(warnings) == len(messages(caplog, logging.INFO)) == hours
+        assert len(messages(caplog, logging.DEBUG)) == number - hours
+    failing.left = 0
+    for _ in range(5):  # an outage that has begun within an hour after the last warning
+        await store.get("a")
+        clock.now += WARNING_INTERVAL / 4
+    assert len(messages(caplog, logging.WARNING)) == 3
 
 
 async def test_any_error_is_a_failure(
