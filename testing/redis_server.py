@@ -1,4 +1,4 @@
-"""Redis servers on loopback, which a test starts and stops: one, or a cluster.
+"""Redis servers on loopback, which a test starts and stops: one, a cluster, or Sentinel.
 
 The environment variable ``REDIS_SERVER`` names another executable, such as that of Valkey.
 """
@@ -77,18 +77,18 @@ class RedisServer:
         return redis.Redis.from_url(self.url)
 
     def start(self) -> None:
-        arguments = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
-        arguments += self._arguments
-        if self._password:
-            arguments += ["--requirepass", self._password]
         output = self._folder / f"output of {self.port}"
         with output.open("wb") as file:
             self._process = subprocess.Popen(
-                [executable(), *arguments], cwd=self._folder, stdout=file, stderr=file
+                [executable(), *self._command()], cwd=self._folder, stdout=file, stderr=file
             )
         wait_until(self._answers, "redis-server")
         if self._process.poll() is not None:
             raise RuntimeError(f"redis-server has ended: {output.read_text()}")
+
+    def _command(self) -> list[str]:
+        command = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", *self._arguments]
+        return command + (["--requirepass", self._password] if self._password else [])
 
     def _answers(self) -> bool:
         assert self._process is not None
@@ -115,6 +115,30 @@ class RedisServer:
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
+
+
+class RedisSentinel(RedisServer):
+    """Sentinel, which watches a primary as the service ``main``. It does so alone."""
+
+    def __init__(self, folder: Path, primary: RedisServer) -> None:
+        self._primary = primary
+        super().__init__(folder)
+
+    def _command(self) -> list[str]:
+        path = self._folder / f"sentinel of {self.port}.conf"
+        path.write_text(
+            f"bind 127.0.0.1\nport {self.port}\n"
+            f"sentinel monitor main 127.0.0.1 {self._primary.port} 1\n"
+            f"sentinel down-after-milliseconds main {NODE_TIMEOUT}\n"
+        )
+        return [str(path), "--sentinel"]
+
+    def fail_over(self) -> None:
+        """Make the replica of the primary the new one."""
+        with self.client as client:
+            wait_until(lambda: client.execute_command("SENTINEL", "FAILOVER", "main"), "a replica")
+        with self._primary.client as client:
+            wait_until(lambda: client.info("replication")["role"] == "slave", "the new primary")
 
 
 class RedisCluster:

@@ -1,9 +1,5 @@
 """Entries in Redis, for the workers of a crawl on many machines.
 
-``redis://user:password@host:port/db`` is one server, as ``unix://path`` is. A Redis Cluster is
-``redis+cluster://user:password@host:port``, with one of its nodes. ``rediss`` in place of ``redis``
-uses TLS. The query may have all options of the Redis client, and ``prefix``.
-
 =========================  ============  ====================================================
 key                        value         expires
 =========================  ============  ====================================================
@@ -26,7 +22,6 @@ that it is greater than those from before a server lost its data.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,33 +29,22 @@ from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
 from uuid import uuid4
 
 import redis
-from redis.backoff import NoBackoff
-from redis.connection import parse_url
 from redis.exceptions import RedisClusterException
-from redis.retry import Retry
 
 from .base import MAX_LEASE, MAX_RETRY, Claim, StoreError
 from .entry import ENTRY_LIMIT, VERSION, Entry, encode
+from .redis_url import RedisURL, clients
 from .threaded import ThreadedStore, decoded
-from .urls import HIDDEN, without_password
 
 PREFIX = f"rep:{int.from_bytes(VERSION, 'big')}:"
-
-_PREFIX = re.compile("[A-Za-z0-9._:-]{0,100}")
-_INVALID_URL = (
-    "its URL is invalid, perhaps its port or an option; in a user name and a password, '/', '?', "
-    "'#' and '@' must be percent-encoded"
-)
 
 CONNECTIONS = 8
 """The most calls in progress at once, each with a thread and a connection. Redis accepts 10,000
 connections by default: those of 1,250 workers."""
 
-SOCKET_TIMEOUT = 5.0  # seconds after which a server that does not answer has failed
 PAGE_SIZE = 100  # keys that are read at once when all entries are read
 
 VALUE_LIMIT = ENTRY_LIMIT + 16
@@ -84,34 +68,10 @@ class RedisStore(ThreadedStore):
         super().__init__(CONNECTIONS)
         self._ttl = ceil(ttl)
         self._token = uuid4().hex
-        if without_password(url).endswith(f"://{HIDDEN}"):
-            raise StoreError(_INVALID_URL)
-        place, _, query = url.partition("?")
-        options = dict(parse_qsl(query))
-        options.pop("decode_responses", None)  # entries are bytes
-        prefix = options.pop("prefix", "")
-        if not _PREFIX.fullmatch(prefix):
-            raise StoreError(
-                "its prefix may have 100 letters, digits and characters of '._:-'; other "
-                "characters change the slots of a cluster"
-            )
-        self._prefix = prefix + PREFIX
-        url = f"{place.replace('+cluster:', ':')}?{urlencode(options)}"
-        try:
-            options = parse_url(url)  # type: ignore[no-untyped-call]
-            self._passwords = [text for name, text in options.items() if "password" in name]
-            kind: Any = redis.RedisCluster if "+cluster:" in place else redis.Redis
-            with self._errors():
-                self._client = kind.from_url(
-                    url,
-                    socket_timeout=SOCKET_TIMEOUT,
-                    socket_connect_timeout=SOCKET_TIMEOUT,
-                    # After a failure, such as that of an idle connection that the server has
-                    # closed, the client tries once more.
-                    retry=Retry(NoBackoff(), 1),
-                )
-        except (TypeError, ValueError):  # its message may contain a part of the password
-            raise StoreError(_INVALID_URL) from None
+        self._url = RedisURL(url)
+        self._prefix = self._url.prefix + PREFIX
+        with self._errors():
+            self._client = self._url.client()
 
     def open(self) -> None:
         try:
@@ -186,15 +146,12 @@ class RedisStore(ThreadedStore):
         try:
             yield
         except _CLIENT_ERRORS as error:
-            # Without the password: a server may repeat the command that contained it.
-            message = str(error).partition(", with args")[0]
-            for password in self._passwords:
-                message = message.replace(password, HIDDEN)
-            raise StoreError(message or type(error).__name__) from None
+            raise StoreError(self._url.message(error)) from None
 
     def disconnect(self) -> None:
-        with suppress(*_CLIENT_ERRORS):
-            self._client.close()
+        for client in clients(self._client):
+            with suppress(*_CLIENT_ERRORS):
+                client.close()
 
 
 def _without_fence(value: object) -> bytes | None:

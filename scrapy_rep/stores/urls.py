@@ -16,7 +16,9 @@ _SECRET = re.compile("(?:pass|pwd|secret|token|credential)[^=&]*=", re.IGNORECAS
 
 STORE_FORMS = {
     "'sqlite:///path'": "sqlite:///.+",
-    "'redis://host:port/db', 'redis+cluster://host:port'": r"(?:unix|rediss?(?:\+cluster)?)://.+",
+    "'redis://host:port/db', 'redis+cluster://host:port', 'redis+sentinel://host:port/service'": (
+        r"(?:unix|rediss?(?:\+(?:cluster|sentinel))?)://.+"
+    ),
     "'memory://name' (a name of letters, digits, '-', '_' and '.')": "memory://[A-Za-z0-9._-]+",
     "'package.module.Class'": r"[^\W\d]\w*(?:\.[^\W\d]\w*)+",
 }

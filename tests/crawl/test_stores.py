@@ -400,7 +400,7 @@ async def test_redis_may_fail_and_work_again(
 async def test_a_silent_redis_delays_a_crawl_only_until_its_timeout(
     web: Web, crawl: Crawl, a_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.stores.redis.SOCKET_TIMEOUT", 0.3)
+    monkeypatch.setattr("scrapy_rep.stores.redis_url.SOCKET_TIMEOUT", 0.3)
     sites = [web.site(PRIVATE) for _ in range(4)]
     urls = [site.url("/") for site in sites]
     outcome = await crawl(

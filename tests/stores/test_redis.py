@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from redis import exceptions
-from redis.connection import SSLConnection
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, Store, StoreError
 from scrapy_rep.stores.entry import ENTRY_LIMIT, encode
 from scrapy_rep.stores.fallback import FallbackStore
-from scrapy_rep.stores.redis import SOCKET_TIMEOUT, RedisStore
-from testing.redis_server import RedisServer
+from scrapy_rep.stores.redis import RedisStore
+from testing.redis_server import RedisSentinel, RedisServer
 
 ENTRY = Entry(AccessResult.UNAVAILABLE, 1, 2, 3, status=404)
 ORIGIN = "https://a.example"
@@ -99,7 +99,7 @@ async def test_a_lease_that_does_not_expire_in_time_is_ignored(
 def failing(error: Exception) -> Any:
     """Return a client whose calls raise an error."""
     call = Mock(side_effect=error)
-    return Mock(eval=call, getrange=call, close=call)
+    return Mock(eval=call, getrange=call, close=call, connection_pool=None)
 
 
 @pytest.mark.parametrize(
@@ -144,43 +144,27 @@ def test_an_error_that_repeats_the_password_is_shown_without_it() -> None:
             assert error.value.__cause__ is None
 
 
-# The URL
-
-
-def test_the_options_of_the_url_are_those_of_the_connections() -> None:
-    store = RedisStore(
-        "rediss://user:p%2Fw@h:1/2?ssl_ca_certs=/ca.pem&prefix=a:&socket_timeout=2&x=%26%20", ttl=60
-    )
-    assert RedisStore("redis://h", ttl=0.5)._ttl == 1, "Redis counts whole seconds here"
-    pool = store._client.connection_pool
-    options = pool.connection_kwargs
-    assert options["username"] == "user"
-    assert options["password"] == "p/w"
-    assert (options["host"], options["port"], options["db"]) == ("h", 1, 2)
-    assert options["ssl_ca_certs"] == "/ca.pem"
-    assert (options["socket_timeout"], options["socket_connect_timeout"]) == (2, SOCKET_TIMEOUT)
-    assert options["x"] == "& "
-    assert "prefix" not in options
-    assert pool.connection_class is SSLConnection
-    assert store._prefix == "a:rep:7:"
-    unix = RedisStore("unix:///run/x.sock?db=1", ttl=60)._client.connection_pool.connection_kwargs
-    assert (unix["path"], unix["db"]) == ("/run/x.sock", 1)
-
-
-@pytest.mark.parametrize(
-    ("url", "message"),
-    [
-        ("redis://:Zk#9@h/0", "percent-encoded"),
-        ("redis+cluster://:Zk/9@h", "percent-encoded"),
-        ("redis://h:Zk/0", "percent-encoded"),
-        ("redis://h:99999/0", "its port or an option"),
-        ("redis+cluster://127.0.0.1/1", "db"),
-        ("redis://h?prefix={a}", "its prefix"),
-        ("redis://h?prefix=a%20b", "its prefix"),
-        ("redis://h?db=Zk", "its port or an option"),
-    ],
-)
-def test_an_invalid_url_is_an_error_without_the_password(url: str, message: str) -> None:
-    with pytest.raises(StoreError, match=message) as error:
-        RedisStore(url, ttl=60)
-    assert "Zk" not in str(error.value)
+async def test_a_failover_of_sentinel(tmp_path: Path) -> None:
+    primary = RedisServer(tmp_path)
+    replica = RedisServer(tmp_path, arguments=["--replicaof", "127.0.0.1", str(primary.port)])
+    sentinel = RedisSentinel(tmp_path, primary)
+    hosts = f"127.0.0.1:1,127.0.0.1:{sentinel.port}"  # the first one does not answer
+    store = RedisStore(f"redis+sentinel://{hosts}/main/2", ttl=60)
+    try:
+        store.open()
+        await store.put(ORIGIN, ENTRY)
+        sentinel.fail_over()
+        await store.put(f"{ORIGIN}:2", ENTRY)
+        assert await store.get(f"{ORIGIN}:2") == ENTRY
+        with replica.client as client:
+            client.select(2)
+            assert len(client.keys("*")) == 2
+        sentinel.kill()
+        assert await store.get(ORIGIN) == ENTRY
+    finally:
+        await store.close()
+        for server in (primary, replica, sentinel):
+            server.kill()
+    with pytest.raises(StoreError, match="No master found"):
+        store.open()
+    store.disconnect()

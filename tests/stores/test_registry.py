@@ -32,6 +32,8 @@ SQLITE, REDIS, MEMORY, PATH = STORE_FORMS
         ("unix:///run/x.sock", REDIS),
         ("redis+cluster://h:7000", REDIS),
         ("rediss+cluster://h", REDIS),
+        ("redis+sentinel://h:1,h:2/main", REDIS),
+        ("rediss+sentinel://h/main/1", REDIS),
         ("redis+other://h", None),
         ("package.module.Class", PATH),
         ("package.function", PATH),
@@ -111,6 +113,7 @@ def test_a_value_without_a_usable_store_is_an_error(source: Any, message: str) -
         ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
         ("sqlite:////folder/robots.db", "sqlite:////folder/robots.db"),
         ("redis://user:pw@h", "redis://user:***@h"),
+        ("redis+sentinel://u:pw@h:1,[::1]:2/a/1", "redis+sentinel://u:***@h:1,[::1]:2/a/1"),
         ("redis://pw@h", "redis://***@h"),  # a user name, which may be meant as a password
         ("redis://user:p@w@h/0", "redis://user:***@h/0"),
         ("redis://user:p:w@[::1]:1/0", "redis://user:***@[::1]:1/0"),
