@@ -1,7 +1,8 @@
 """Crawls that a signal stops at a random moment, and that go on until they have finished.
 
 A crawl with JOBDIR gets SIGINT once or twice, SIGTERM or SIGKILL. It is started again until it
-finishes. The server counts the pages that were never requested, and those requested twice.
+finishes. The server counts the pages that were never requested, and those requested twice. After
+SIGKILL, a crawl may lose the pages that it yielded in its last second.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def run(options: Options) -> Result:
     chance, web = random.Random(options.number("seed")), Web()
     addon = "" if options.number("scrapy") else "scrapy_rep.Addon"
     pages, kinds = options.number("pages"), options.text("kinds").split()
-    lost, twice = Counter[str](), Counter[str]()
+    lost, twice, most_lost = Counter[str](), Counter[str](), 0
     details = []
     began = time.monotonic()
     Stopped(web, pages, addon).run("", 0, 0)
@@ -106,10 +107,15 @@ def run(options: Options) -> Result:
         again = [page for page, times in crawl.requested.items() if times > 1]
         lost[kind] += len(missing)
         twice[kind] += len(again)
-        if missing or (again and kind in ("SIGINT", "SIGTERM")):
+        if kind == "SIGKILL":
+            most_lost = max(most_lost, len(missing))
+        elif missing or (again and kind in ("SIGINT", "SIGTERM")):
             details.append(f"{kind} after {fraction * seconds:.3f} s: {missing=} {again=}")
             details += crawl.output.splitlines()
-    rows = [Row(f"pages lost after {kind}", lost[kind], "pages", 0) for kind in kinds]
+    no_loss = {kind: None if kind == "SIGKILL" else 0 for kind in kinds}
+    rows = [Row(f"pages lost after {kind}", lost[kind], "pages", no_loss[kind]) for kind in kinds]
+    # The last second of the queue may be lost.
+    rows.append(Row("most pages lost after one SIGKILL", most_lost, "pages", pages / seconds))
     most = {kind: 0 if kind in ("SIGINT", "SIGTERM") else None for kind in kinds}
     rows += [Row(f"pages again after {kind}", twice[kind], "pages", most[kind]) for kind in kinds]
     return Result(rows, details)
