@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from scrapy import Spider
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 from w3lib.url import safe_url_string
@@ -322,6 +323,11 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
         raise SettingError(
             "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs the URL of a Redis in "
             f"REDIS_URL, such as 'redis://localhost:6379'. {name} is {without_passwords(url)!r}"
+        )
+    if not is_asyncio_available():
+        raise SettingError(
+            "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs asyncio. Set "
+            "TWISTED_REACTOR to 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
         )
     dupefilter = load_object(settings["DUPEFILTER_CLASS"])
     if dupefilter is not RFPDupeFilter:

@@ -19,7 +19,6 @@ from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import request_from_dict
 from twisted.internet.defer import Deferred
@@ -70,20 +69,12 @@ class Scheduler(BaseScheduler):
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Called by Scrapy."""
-        with abort_on_setting_error(crawler):
-            return cls(crawler)
+        return cls(crawler)
 
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
         self._stats = crawler.stats
-        self._settings = settings = read_queue_settings(crawler)
-        if not is_asyncio_available():
-            raise SettingError(
-                "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs asyncio. Set "
-                "TWISTED_REACTOR to 'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
-            )
-        self._serializer: Any = import_module(settings.serializer)
         self._seen: dict[bytes, None] = {}
         self._held: frozenset[str] = frozenset()
         """The hosts that an operator holds."""
@@ -92,47 +83,50 @@ class Scheduler(BaseScheduler):
         self._is_away = self._is_closed = False
         self._next_poll = 0.0
         self._task: asyncio.Future[None] | None = None
-        self._extra: dict[str, Any] = {}
-        try:
-            self._url = RedisURL(settings.redis_url)
-            client = self._url.client(asynchronous=True)
-        except StoreError as error:
-            raise SettingError(f"{settings.redis_url_name}: {error}") from None
-        self.shared = SharedQueue(client, self._url.prefix, settings.queue_key, settings.turn)
 
     # What Scrapy calls.
 
     def open(self, spider: Spider) -> Deferred[None]:
-        """Connect to Redis, and begin to lease requests."""
+        """Connect to Redis, and begin to lease requests. Raises SettingError if that fails."""
+        self._spider, self._extra = spider, {"spider": spider}
+        # Not earlier: an exception of the constructor would be replaced by one of Scrapy's.
+        with abort_on_setting_error(self._crawler):
+            self._settings = settings = read_queue_settings(self._crawler)
+            self._serializer: Any = import_module(settings.serializer)
+            try:
+                self._url = RedisURL(settings.redis_url)
+                client = self._url.client(asynchronous=True)
+            except StoreError as error:
+                raise SettingError(f"{settings.redis_url_name}: {error}") from None
+        self.shared = SharedQueue(client, self._url.prefix, settings.queue_key, settings.turn)
         assert self._crawler.request_fingerprinter is not None
-        settings, self._spider = self._settings, spider
-        self._extra = {"spider": spider}
         self._fingerprint = self._crawler.request_fingerprinter.fingerprint
+        self._said = asyncio.Event()
+        """Set when there is something to say to Redis."""
         self.frontier = find_frontier(self._crawler)
-        self._leased: LeasedQueues | PlainQueue
+        self._leased = self._leased_requests()
+        self._crawler.signals.connect(self._on_idle, signals.spider_idle)
+        return deferred_from_coro(self._open())
+
+    def _leased_requests(self) -> LeasedQueues | PlainQueue:
         if self.frontier is None:
             self._engine = Engine(self._crawler)
             self._engine.open()
-            self._leased = PlainQueue(self.shared, settings.concurrent_requests)
             logger.info(
                 "This crawl does not obey robots.txt: the requests in Redis start in the order of "
                 "their priority, whatever their hosts are.",
                 extra=self._extra,
             )
-        else:
-            self._engine = self.frontier.engine
-            self._leased = LeasedQueues(self.frontier, self.shared)
-            if self._crawler.get_spider_middleware(OutputObserver) is None:
-                logger.warning(
-                    "The spider middleware scrapy_rep.PageDirectivesMiddleware is missing: while "
-                    "Redis is away, the requests of all pages in progress are kept in memory, "
-                    "however many they are. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon.",
-                    extra=self._extra,
-                )
-        self._crawler.signals.connect(self._on_idle, signals.spider_idle)
-        self._said = asyncio.Event()
-        """Set when there is something to say to Redis."""
-        return deferred_from_coro(self._open())
+            return PlainQueue(self.shared, self._settings.concurrent_requests)
+        self._engine = self.frontier.engine
+        if self._crawler.get_spider_middleware(OutputObserver) is None:
+            logger.warning(
+                "The spider middleware scrapy_rep.PageDirectivesMiddleware is missing: while "
+                "Redis is away, the requests of all pages in progress are kept in memory, "
+                "however many they are. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon.",
+                extra=self._extra,
+            )
+        return LeasedQueues(self.frontier, self.shared)
 
     def enqueue_request(self, request: Request) -> bool:
         """Push a request with the next call. Returns False if this worker has pushed it before.

@@ -5,11 +5,12 @@ The tests check what the sites received. No worker waits for a time that a test 
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,14 @@ from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 
+from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier import shared_queue
 from testing.faults import answer_when, silence
 from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
 from tests.stores.worker import TIMEOUT, workers
 
-from .conftest import PRIVATE, Crawl, Visitor, in_turn, needs_connections, numbers
+from .conftest import PRIVATE, Crawl, InTurn, Visitor, in_turn, needs_connections, numbers
 
 DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
@@ -175,6 +177,203 @@ async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path
         cluster.close()
     assert all(site.page_paths == ["/1", "/2"] for site in (*sites, paced))
     assert min(gaps(paced)) > DELAY - 0.001
+
+
+class Disturbed(InTurn):
+    """Calls a function when it gets the first page."""
+
+    disturb: Callable[[], object]
+
+    def parse(self, response: Any, **_: Any) -> Any:
+        if not self.outcome.responses:
+            self.disturb()
+        yield from super().parse(response)
+
+
+async def test_requests_are_kept_while_redis_is_away(
+    web: Web, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The spider yields more than may be kept, and waits."""
+    monkeypatch.setattr(shared_queue, "MAX_KEPT", 20)
+    server = RedisServer(tmp_path, arguments=["--appendonly", "yes"])
+    site, other = web.site(PRIVATE), web.site(PRIVATE, host="127.0.0.2")
+    links = [Request(url) for url in site.urls(*numbers(60), "/private")]
+
+    def kill() -> None:
+        server.kill()
+        threading.Timer(1.5, server.start).start()
+
+    try:
+        outcome = await crawl(
+            [site.url("/start"), other.url("/start")],
+            {**settings(server.url), "CONCURRENT_ITEMS": 10, "CONCURRENT_REQUESTS": 1},
+            spider=Disturbed,
+            disturb=kill,
+            then={site.url("/start"): links, other.url("/start"): links},
+        )
+    finally:
+        wait_until(lambda: server.client.ping(), "the server")
+        server.kill()
+    assert sorted(site.page_paths) == sorted([*numbers(60), "/start"])
+    assert outcome.stats["finish_reason"] == "finished"
+    assert len(outcome.warnings) == 1
+    assert outcome.warnings[0].startswith("Redis does not answer: ")
+    assert outcome.log.text.count("Redis answers again. It gets the ") == 1
+    assert outcome.errors == []
+
+
+async def test_a_redis_that_forgets_ends_the_crawl(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    outcome = await crawl(
+        [Request(url) for url in site.urls(*numbers(50))],
+        {**settings(redis_server.url), "CONCURRENT_REQUESTS": 1},
+        spider=Disturbed,
+        disturb=redis_server.client.flushall,
+        then={},
+    )
+    assert outcome.stats["finish_reason"] == "redis_lost"
+    assert len(site.page_paths) < 50
+    (error,) = outcome.errors
+    assert error.getMessage().startswith("Redis has lost the requests of this crawl")
+
+
+async def test_an_older_redis_gets_its_requests_again(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    """Like one that comes back with the data of a second ago."""
+    site = web.site(PRIVATE, {"*": Page(delay=0.05)})
+
+    def roll_back() -> None:
+        with redis_server.client as client:
+            (own,) = client.keys("{visitor:requests}:1:w:*")
+            client.hset(own, "#seq", 0)
+
+    outcome = await crawl(
+        [Request(url) for url in site.urls(*numbers(20))],
+        settings(redis_server.url),
+        spider=Disturbed,
+        disturb=roll_back,
+        then={},
+    )
+    assert {*site.page_paths} == {*numbers(20)}
+    (error,) = outcome.errors
+    assert error.getMessage().startswith("Redis has lost what this worker wrote in the last ")
+    assert "Older requests are lost" not in error.getMessage()
+
+
+async def test_requests_that_redis_cannot_store(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    """They stay in memory, and keep the pace of their host."""
+    site, paced = web.site(PRIVATE), web.site(PACED, host="127.0.0.2")
+    asked = [site.url("/1"), *paced.urls("/1", "/2", "/3")]
+    unstorable = [Request(url, meta={"lock": threading.Lock()}) for url in asked]
+    outcome = await crawl([*unstorable, *paced.urls("/4")], settings(redis_server.url))
+    assert outcome.stats["scheduler/unserializable"] == 4
+    assert len(outcome.warnings) == 4
+    assert (site.page_paths, sorted(paced.page_paths)) == (["/1"], ["/1", "/2", "/3", "/4"])
+    assert min(gaps(paced)) > DELAY - 0.001
+
+
+async def test_a_request_that_cannot_be_read_is_skipped(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    asked = [Request(url) for url in site.urls(*numbers(20))]
+    stopped = {"CLOSESPIDER_PAGECOUNT": 1, "CONCURRENT_REQUESTS": 1}
+    await crawl(asked, {**settings(redis_server.url), **stopped})
+    with redis_server.client as client:
+        left = client.hkeys("{visitor:requests}:1:bodies")
+        client.hset("{visitor:requests}:1:bodies", left[0], "damaged")
+    outcome = await crawl([], settings(redis_server.url))
+    assert len(set(site.page_paths)) == len(site.page_paths) == 19
+    assert [each.getMessage()[:33] for each in outcome.errors] == [
+        "A request in Redis cannot be read"
+    ]
+    assert redis_server.client.hlen("{visitor:requests}:1:bodies") == 0
+
+
+async def test_without_robots_txt_the_queue_is_by_priority(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    sites = [web.site(PRIVATE, host=f"127.0.3.{number}") for number in (1, 2)]
+    values = {**settings(redis_server.url), "ROBOTSTXT_OBEY": False, "CONCURRENT_REQUESTS": 1}
+    asked = [
+        Request(site.url(f"/{number}"), priority=number) for site in sites for number in range(40)
+    ]
+    lock = Request(sites[0].url("/kept"), meta={"lock": threading.Lock()})
+    outcome = await crawl([*asked, lock], values)
+    assert len(outcome.responses) == 81
+    assert "the requests in Redis start in the order of their priority" in outcome.log.text
+    for site in sites:
+        order = [int(path[1:]) for path in site.paths if path[1:].isdigit()]
+        # All but those that were leased before the others came.
+        assert order[20:] == sorted(order[20:], reverse=True)
+
+
+async def test_a_project_without_the_spider_middleware_is_warned(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    middlewares = {"SPIDER_MIDDLEWARES": {"scrapy_rep.PageDirectivesMiddleware": None}}
+    outcome = await crawl(
+        [web.site(PRIVATE).url("/")], {**settings(redis_server.url), **middlewares}
+    )
+    (warning,) = outcome.warnings
+    assert warning.startswith(
+        "The spider middleware scrapy_rep.PageDirectivesMiddleware is missing"
+    )
+
+
+async def test_requests_of_scrapy_redis_are_announced(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    redis_server.client.zadd("visitor:requests", {"a request": 0})
+    outcome = await crawl([web.site(PRIVATE).url("/")], settings(redis_server.url))
+    (warning,) = outcome.warnings
+    assert warning.startswith("Redis has 1 requests at visitor:requests that another scheduler")
+
+
+async def test_a_crawl_may_begin_with_an_empty_queue(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    values = settings(redis_server.url)
+    await crawl(site.urls("/1"), values)
+    asked = [Request(site.url("/1"))]
+    await crawl(asked, values)
+    await crawl(asked, values)
+    assert site.page_paths == ["/1", "/1"]
+    await crawl(asked, {**values, "SCHEDULER_FLUSH_ON_START": True, "SCHEDULER_PERSIST": False})
+    assert site.page_paths == ["/1", "/1", "/1"]
+    assert redis_server.client.keys() == []
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"REDIS_URL": None}, "REDIS_URL, such as 'redis://localhost:6379'"),
+        ({"REDIS_URL": "redis://:secret@127.0.0.1:port"}, "REDIS_URL: its URL is invalid"),
+        ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, "Remove DUPEFILTER_CLASS"),
+        ({"REDIS_URL": "redis://:secret@127.0.0.1:1"}, "REDIS_URL: Redis does not answer: "),
+    ],
+)
+async def test_what_stops_a_crawl_at_its_start(
+    web: Web,
+    crawl: Crawl,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, Any],
+    text: str,
+) -> None:
+    monkeypatch.setattr("scrapy_rep.frontier.redis.TIMEOUT", 0)
+    site = web.site(PRIVATE)
+    with pytest.raises(SettingError, match=re.escape(text)):
+        await crawl(site.urls("/"), {**settings("redis://127.0.0.1"), **change})
+    assert site.received == []
+    assert text in caplog.text
+    assert "secret" not in caplog.text
 
 
 # Worker processes
