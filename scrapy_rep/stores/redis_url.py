@@ -114,7 +114,7 @@ class RedisURL:
 
         A server may repeat the command that contained one.
         """
-        message = str(error).partition(", with args")[0]
+        message = str(error).partition(", with args")[0].rstrip(".")
         for name, value in self._options.items():
             if "password" in name:
                 message = message.replace(value, HIDDEN)
