@@ -4,10 +4,10 @@ The scheduler has all requests before the crawl begins: one page of each site in
 CONCURRENT_REQUESTS, each crawl runs for the live sites alone, and then together with the silent
 ones, which never answer. A crawl stops after the last live page. The ratio compares the seconds
 from the first request that a server received to the last live page. It is measured with each of
-Scrapy's priority queues, with a disk queue (JOBDIR), and with scrapy-redis.
+Scrapy's priority queues, with a disk queue (JOBDIR), and with Redis.
 
-With scrapy-redis, the queue is RedisQueue of this package, or its own FifoQueue. Its default queue
-sorts requests of equal priority by their octets, and so by host. Then Scrapy downloads 8 pages at
+With Redis, the scheduler is that of this package, or that of scrapy-redis with FifoQueue: its default
+queue sorts requests of equal priority by their octets, and so by host. Then Scrapy downloads 8 pages at
 once (CONCURRENT_REQUESTS_PER_DOMAIN), with or without silent sites.
 
 On a machine that does other work, both crawls wait for the processor, and the ratio is that of
@@ -59,11 +59,15 @@ PRIORITY_QUEUES = {
     "plain": "scrapy.pqueues.ScrapyPriorityQueue",
     "downloader-aware": "scrapy.pqueues.DownloaderAwarePriorityQueue",
 }
-REDIS_QUEUES = {
-    "redis": "scrapy_rep.frontier.redis_queue.RedisQueue",
-    "redis-fifo": "scrapy_redis.queue.FifoQueue",
+REDIS = {
+    "redis": {"SCHEDULER": "scrapy_rep.frontier.redis.Scheduler"},
+    "redis-fifo": {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
+    },
 }
-CASES = (*PRIORITY_QUEUES, "disk", *REDIS_QUEUES)
+CASES = (*PRIORITY_QUEUES, "disk", *REDIS)
 RATIO = 1.10
 
 
@@ -137,7 +141,7 @@ def crawl(
     ended = time.monotonic()
     stats = spider.crawler.stats
     assert stats.get_value("finish_reason") == "complete"
-    name = "scheduler/dequeued/redis" if case in REDIS_QUEUES else "scheduler/dequeued"
+    name = "scheduler/dequeued/redis" if case in REDIS else "scheduler/dequeued"
     return {
         "cpu": spider.cpu,
         "peak": peak(),
@@ -230,14 +234,12 @@ def _measured(
         server = None
         if case == "disk":
             settings["JOBDIR"] = f"{name}/crawl"
-        elif case in REDIS_QUEUES:
+        elif case in REDIS:
             from testing.redis_server import RedisServer
 
             server = RedisServer(Path(name))
             settings |= {
-                "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-                "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-                "SCHEDULER_QUEUE_CLASS": REDIS_QUEUES[case],
+                **REDIS[case],
                 "SCHEDULER_PERSIST": True,
                 "REDIS_URL": server.url,
             }
