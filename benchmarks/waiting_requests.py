@@ -6,9 +6,9 @@ ones, which never answer. A crawl stops after the last live page. The ratio comp
 from the first request that a server received to the last live page. It is measured with each of
 Scrapy's priority queues, with a disk queue (JOBDIR), and with Redis.
 
-With Redis, the scheduler is that of this package, or that of scrapy-redis with FifoQueue: its default
-queue sorts requests of equal priority by their octets, and so by host. Then Scrapy downloads 8 pages at
-once (CONCURRENT_REQUESTS_PER_DOMAIN), with or without silent sites.
+With Redis, the scheduler is that of this package, or that of scrapy-redis with FifoQueue. The
+default queue of scrapy-redis sorts requests of equal priority by their octets, and so by host. Then
+Scrapy downloads 8 pages at once (CONCURRENT_REQUESTS_PER_DOMAIN), with or without silent sites.
 
 On a machine that does other work, both crawls wait for the processor, and the ratio is that of
 their CPU times. Two figures do not depend on that: the number of requests that were read from the
