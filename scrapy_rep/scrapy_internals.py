@@ -30,8 +30,10 @@ from .logs import get_logger
 logger = get_logger(__name__)
 
 INTERNALS = {
-    "engine._slot.nextcall": "a request that becomes ready starts up to 5 s later",
-    "engine._slot.closing": "a crawl that is stopped ends only when no request waits",
+    "engine._slot": (
+        "a request that becomes ready starts up to 5 s later, a crawl that is stopped ends only "
+        "when no request waits, and a queue in Redis does not wait for callbacks"
+    ),
     "engine.downloader.active": "a host with a delay may stay busy after a request is dropped",
     "engine.downloader.slots": (
         "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and neither a back-off, nor a "
@@ -51,8 +53,11 @@ INTERNALS = {
 }
 """What Scrapy does not promise, and what happens without it."""
 
-ATTRIBUTES = [name for name in INTERNALS if name.startswith("engine.")]
-"""The attributes that are checked when a crawl starts."""
+ATTRIBUTES = {
+    **{f"engine._slot.{name}": "engine._slot" for name in ("nextcall", "closing", "inprogress")},
+    **{name: name for name in INTERNALS if name.startswith("engine.downloader.")},
+}
+"""The attributes that are checked when a crawl starts, and what they are in the list."""
 
 WATCH_INTERVAL = 0.5
 """Seconds between two checks for what Scrapy has no signal: whether the spider closes, and whether
@@ -87,7 +92,7 @@ class Engine:
         """Check the attributes. Log one warning about those that are missing."""
         self._engine = getattr(self._crawler, "engine", None)
         self._downloader = getattr(self._engine, "downloader", None)
-        missing = {path: INTERNALS[path] for path in ATTRIBUTES}
+        missing = {path: INTERNALS[name] for path, name in ATTRIBUTES.items()}
         for path in ATTRIBUTES:
             with suppress(AttributeError):
                 attrgetter(path)(self._crawler)
@@ -146,7 +151,7 @@ class Engine:
     def has_ended(self, request: Request) -> bool:
         """Whether the callback or errback of a request has run, with all that it yielded.
 
-        If the engine does not say, a request ends when the downloader has no longer it.
+        If the engine does not say, a request ends when the downloader no longer has it.
         """
         slot = getattr(self._engine, "_slot", None)
         return request not in getattr(slot, "inprogress", self.active)

@@ -23,7 +23,7 @@ from tests.import_contracts import attributes_used_in
 
 TESTS = {
     **dict.fromkeys(
-        [*ATTRIBUTES, "request_reached_downloader"], "test_a_request_in_scrapys_engine"
+        [*ATTRIBUTES.values(), "request_reached_downloader"], "test_a_request_in_scrapys_engine"
     ),
     "cached_response": "test_the_cache_answers_for_no_origin_that_is_unreachable",
     "_auth_proxy": "test_a_proxy_gets_no_credentials_of_another",
@@ -43,7 +43,7 @@ def test_few_things_are_used_that_scrapy_does_not_promise_each_with_a_test() -> 
     used = attributes_used_in(Path(module.__file__))
     own: Any = Engine(SimpleNamespace())  # type: ignore[arg-type]
     private = {name for name in used if re.fullmatch(r"_[a-z]\w*", name)} - set(dir(own))
-    listed = {part for name in INTERNALS for part in name.split(".")}
+    listed = {part for name in (*INTERNALS, *ATTRIBUTES) for part in name.split(".")}
     assert private <= listed | {"_scheme_proxy"}
 
 
@@ -101,7 +101,9 @@ class Fake:
     def __init__(self, without: str = "") -> None:
         self.steps = 0
         self.downloader: Any = SimpleNamespace(active=set(), slots={}, total_concurrency=16)
-        slot = SimpleNamespace(nextcall=SimpleNamespace(schedule=self.step), closing=None)
+        slot = SimpleNamespace(
+            nextcall=SimpleNamespace(schedule=self.step), closing=None, inprogress=set()
+        )
         engine = SimpleNamespace(_slot=slot, downloader=self.downloader)
         crawler: Any = SimpleNamespace(engine=engine, spider=Spider("test"))
         if without.startswith("engine"):
@@ -128,7 +130,7 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
         assert warnings == []
         return
     (warning,) = warnings
-    assert f"Missing: {path} ({INTERNALS[path]})." in warning
+    assert f"Missing: {path} ({INTERNALS[ATTRIBUTES[path]]})." in warning
     engine, (request,) = fake.engine, requests(1)
     engine.wake()
     engine.exclude(request)
