@@ -19,6 +19,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
 
+from scrapy_rep.clock import Clock
 from scrapy_rep.exceptions import SettingError
 from scrapy_rep.frontier import shared_queue
 from testing.faults import answer_when, silence
@@ -26,7 +27,17 @@ from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
 from tests.stores.worker import TIMEOUT, workers
 
-from .conftest import PRIVATE, Crawl, InTurn, Visitor, in_turn, needs_connections, numbers
+from .conftest import (
+    PRIVATE,
+    Crawl,
+    InTurn,
+    Visitor,
+    in_turn,
+    make_crawler,
+    needs_connections,
+    numbers,
+    together,
+)
 
 DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
@@ -220,6 +231,52 @@ async def test_requests_are_kept_while_redis_is_away(
     assert outcome.warnings[0].startswith("Redis does not answer: ")
     assert outcome.log.text.count("Redis answers again. It gets the ") == 1
     assert outcome.errors == []
+
+
+class Slow(Visitor):
+    """Has a callback that takes time, and notes how many requests have not ended meanwhile."""
+
+    left: Callable[[], int]
+    seen: tuple[int, ...] = ()
+
+    async def parse(self, response: Response, **_: Any) -> Any:
+        await Clock().sleep(0.3)
+        self.seen += (self.left(),)
+        if "link" not in response.url:
+            yield response.follow("/link", callback=self.parse)
+        await Clock().sleep(0.3)
+        self.seen += (self.left(),)
+
+
+async def test_a_request_ends_with_its_callback(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    outcome = await crawl(
+        [site.url("/page")],
+        {**settings(redis_server.url), "CONCURRENT_REQUESTS": 1},
+        spider=Slow,
+        left=lambda: redis_server.client.hlen("{visitor:requests}:1:bodies"),
+    )
+    seen = outcome.crawler.spider.seen  # type: ignore[union-attr]
+    assert (*seen[:2], seen[-1]) == (1, 2, 1)
+    assert redis_server.client.hlen("{visitor:requests}:1:bodies") == 0
+
+
+async def test_the_own_delay_of_a_crawl_holds_for_all_workers(
+    web: Web, redis_server: RedisServer
+) -> None:
+    site = web.site(PRIVATE)
+    values = {
+        **settings(redis_server.url),
+        "DOWNLOAD_DELAY": DELAY,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "REP_STORE": redis_server.url,
+    }
+    asked = [Request(url) for url in site.urls(*numbers(6))]
+    await together(*(make_crawler(Visitor, values) for _ in range(2)), requests=[asked] * 2)
+    assert site.page_paths == numbers(6)
+    assert min(gaps(site)) > DELAY / 2 - 0.01  # Scrapy varies it by a half
 
 
 async def test_a_redis_that_forgets_ends_the_crawl(
