@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from importlib.util import find_spec
 from math import inf
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -337,6 +338,12 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
             "DUPEFILTER_CLASS"
         )
     key = settings.get("SCHEDULER_QUEUE_KEY", "%(spider)s:requests")
+    serializer = settings.get("SCHEDULER_SERIALIZER") or "pickle"
+    if not isinstance(serializer, str) or find_spec(serializer) is None:
+        raise SettingError(
+            f"SCHEDULER_SERIALIZER is {serializer!r}, but it must be the import path of a module "
+            "with the functions dumps and loads, such as 'scrapy_rep.frontier.json_requests'"
+        )
     assert crawler.spidercls is not None
     return QueueSettings(
         url,
@@ -344,7 +351,7 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
         key % {"spider": getattr(crawler.spider, "name", None) or crawler.spidercls.name},
         settings.getbool("SCHEDULER_PERSIST"),
         settings.getbool("SCHEDULER_FLUSH_ON_START"),
-        settings.get("SCHEDULER_SERIALIZER") or "pickle",
+        serializer,
         settings.getint("CONCURRENT_REQUESTS"),
         settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         or settings.getint("CONCURRENT_REQUESTS")

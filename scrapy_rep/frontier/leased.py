@@ -107,10 +107,11 @@ class LeasedQueues(Queues):
 
     def note_turn(self, host: str, found: int) -> None:
         """Note that this worker has a host, and how many requests it has just leased of it."""
-        self.hosts.add(host)
-        self._touched.add(host)
-        if not found:
-            self._drained.add(host)
+        if host != NO_HOST:
+            self.hosts.add(host)
+            self._touched.add(host)
+            if not found:
+                self._drained.add(host)
 
     def note_push(self, host: str) -> None:
         """Note that Redis gets a request to a host."""
@@ -274,6 +275,13 @@ class PlainQueue:
             self.started[request] = name
         return request
 
+    def note_turn(self, host: str, found: int) -> None:  # noqa: ARG002
+        """Return a host at once, which a crawl with the frontier has left."""
+        self._shared.release(host, 0, 0)
+
+    def note_push(self, host: str) -> None:
+        """Nothing changes: each worker may lease the request."""
+
     @property
     def size(self) -> int:
         """How many requests this worker has leased and not started."""
@@ -287,6 +295,7 @@ class PlainQueue:
 
     def settle(self, held: Iterable[str], *, closing: bool = False) -> Wanted:  # noqa: ARG002
         """Say what this worker could start."""
-        if closing or not self._shared.sizes.hostless or self.size > self._most // 2:
+        if closing or not self._shared.sizes.waiting or self.size > self._most // 2:
             return Wanted()
-        return Wanted(more={NO_HOST: self._most - self.size})
+        wanted = self._most - self.size
+        return Wanted(wanted, wanted, 0, {NO_HOST: wanted} if self._shared.sizes.hostless else {})

@@ -160,8 +160,7 @@ class Scheduler(BaseScheduler):
             if len(self._seen) > MAX_SEEN:
                 del self._seen[next(iter(self._seen))]
         self.shared.push(Push(fingerprint, host, is_new, request.priority, body))
-        if isinstance(self._leased, LeasedQueues):
-            self._leased.note_push(host)
+        self._leased.note_push(host)
         self._said.set()
         return True
 
@@ -268,8 +267,7 @@ class Scheduler(BaseScheduler):
             self._stats.inc_value("dupefilter/filtered", answer.filtered)
         found = 0
         for host, requests in answer.leased.items():
-            if isinstance(leased, LeasedQueues) and host != NO_HOST:
-                leased.note_turn(host, len(requests))
+            leased.note_turn(host, len(requests))
             for name, body in requests:
                 found += 1
                 self._add(name, body)

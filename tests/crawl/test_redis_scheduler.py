@@ -5,6 +5,7 @@ The tests check what the sites received. No worker waits for a time that a test 
 
 from __future__ import annotations
 
+import inspect
 import re
 import signal
 import sys
@@ -18,6 +19,7 @@ import pytest
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
 from scrapy.http import HtmlResponse, Response
+from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 
 from scrapy_rep.clock import Clock
 from scrapy_rep.exceptions import SettingError
@@ -25,7 +27,7 @@ from scrapy_rep.frontier import shared_queue
 from testing.faults import answer_when, silence
 from testing.redis_server import RedisCluster, RedisServer, wait_until
 from testing.web import Page, Web, between, gaps
-from tests.stores.worker import TIMEOUT, workers
+from tests.stores.worker import ROOT, TIMEOUT, workers
 
 from .conftest import (
     PRIVATE,
@@ -43,6 +45,14 @@ DELAY = 0.4
 PACED = f"{PRIVATE}Crawl-delay: {DELAY}\n"
 LEASE = 3
 """Seconds that a lease lasts in these tests."""
+
+
+@pytest.fixture(autouse=True)
+def needs_asyncio(request: pytest.FixtureRequest) -> None:
+    """Skip crawls in this process on another event loop. ``workers`` have one of their own."""
+    is_here = inspect.iscoroutinefunction(request.function)
+    if is_here and is_reactor_installed() and not is_asyncio_reactor_installed():
+        pytest.skip("the scheduler needs asyncio, as test_the_scheduler_needs_asyncio says")
 
 
 def settings(redis_url: str) -> dict[str, Any]:
@@ -370,6 +380,47 @@ async def test_without_robots_txt_the_queue_is_by_priority(
         assert order[20:] == sorted(order[20:], reverse=True)
 
 
+async def test_without_robots_txt_the_requests_of_hosts_are_crawled_as_well(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    """The crawl began with robots.txt."""
+    site = web.site(PRIVATE)
+    values = {**settings(redis_server.url), "CONCURRENT_REQUESTS": 1}
+    asked = [Request(url) for url in site.urls(*numbers(30))]
+    await crawl(asked, {**values, "CLOSESPIDER_PAGECOUNT": 1})
+    await crawl([], {**values, "ROBOTSTXT_OBEY": False})
+    assert sorted(site.page_paths) == sorted(numbers(30))
+
+
+async def test_requests_may_be_json(web: Web, crawl: Crawl, redis_server: RedisServer) -> None:
+    site = web.site(PRIVATE)
+    values = {"SCHEDULER_SERIALIZER": "scrapy_rep.frontier.json_requests"}
+    asked = [Request(site.url("/1")), Request(site.url("/2"), meta={"raw": b"bytes"})]
+    outcome = await crawl(asked, {**settings(redis_server.url), **values})
+    assert site.page_paths == ["/1", "/2"]
+    (warning,) = outcome.warnings
+    assert warning.startswith("A request cannot be stored in Redis, and is kept in memory")
+
+
+async def test_the_documented_user_of_redis_can_run_the_queue(
+    web: Web, crawl: Crawl, redis_server: RedisServer
+) -> None:
+    text = (ROOT / "docs/usage/scaling.md").read_text("utf-8")
+    (command,) = re.findall(r"^ACL SETUSER (.*(?:\n  .*)*)", text, re.MULTILINE)
+    user, *rules = command.replace("myspider", "visitor").split()
+    site, paced = web.site(PRIVATE), web.site(PACED, host="127.0.0.2")
+    asked = [Request(url) for each in (site, paced) for url in each.urls("/1", "/2", "/private")]
+    with redis_server.client as client:
+        client.execute_command("ACL", "SETUSER", user, "reset", *rules)
+        try:
+            url = redis_server.url.replace("//", f"//{user}:password@")
+            outcome = await crawl(asked, {**settings(url), "SCHEDULER_FLUSH_ON_START": True})
+        finally:
+            client.execute_command("ACL", "DELUSER", user)
+    assert outcome.errors == []
+    assert site.page_paths == paced.page_paths == ["/1", "/2"]
+
+
 async def test_a_project_without_the_spider_middleware_is_warned(
     web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
@@ -407,11 +458,20 @@ async def test_a_crawl_may_begin_with_an_empty_queue(
     assert redis_server.client.keys() == []
 
 
+async def test_the_scheduler_needs_asyncio(
+    web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.settings.is_asyncio_available", lambda: False)
+    with pytest.raises(SettingError, match="which needs asyncio"):
+        await crawl(web.site(PRIVATE).urls("/"), settings("redis://127.0.0.1"))
+
+
 @pytest.mark.parametrize(
     ("change", "text"),
     [
         ({"REDIS_URL": None}, "REDIS_URL, such as 'redis://localhost:6379'"),
         ({"REDIS_URL": "redis://:secret@127.0.0.1:port"}, "REDIS_URL: its URL is invalid"),
+        ({"SCHEDULER_SERIALIZER": "no_module"}, "SCHEDULER_SERIALIZER is 'no_module'"),
         ({"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"}, "Remove DUPEFILTER_CLASS"),
         ({"REDIS_URL": "redis://:secret@127.0.0.1:1"}, "REDIS_URL: Redis does not answer: "),
     ],

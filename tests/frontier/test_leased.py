@@ -313,6 +313,9 @@ async def test_requests_of_a_crawl_without_robots_txt(clients: Any) -> None:
         shared.push(Push(b"", NO_HOST, False, number, b"%d" % number))
     for _ in range(2):
         answer = await shared.call(plain.settle(()))
+    plain.note_turn(HOST, 1)  # of an earlier crawl with the frontier
+    plain.note_push(HOST)
+    assert shared.is_due
     for name, body in answer.leased[NO_HOST]:
         plain.add(name, Request(f"data:,{body.decode()}"))
     plain.add(b"", Request("data:,kept"))
