@@ -303,7 +303,7 @@ class RobotsTxtMiddleware(FrontierOwner):
                 extra=self._recorder.extra,
             )
         reached = signals.request_reached_downloader
-        if self._settings.has_delay or self._settings.slots:
+        if self._settings.own_delay or self._settings.slots:
             self._crawler.signals.connect(self.frontier.note_reached, reached)
         if self._settings.report:
             self._crawler.signals.connect(self._on_send, reached)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import scrapy
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request
+from scrapy.core import downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.utils.python import global_object_name
@@ -36,8 +37,9 @@ INTERNALS = {
     ),
     "engine.downloader.active": "a host with a delay may stay busy after a request is dropped",
     "engine.downloader.slots": (
-        "the wait for DOWNLOAD_DELAY is a part of REP_TIMEOUT, and neither a back-off, nor a "
-        "robots.txt or a local rule that is new, holds for requests that wait for it"
+        "crawlers that share a store do not share a delay of their own, the wait for "
+        "DOWNLOAD_DELAY is a part of REP_TIMEOUT, and neither a back-off, nor a robots.txt or a "
+        "local rule that is new, holds for requests that wait for it"
     ),
     "engine.downloader.total_concurrency": (
         "robots.txt files, and requests that wait in the downloader, occupy CONCURRENT_REQUESTS "
@@ -143,11 +145,6 @@ class Engine:
         # The next request is not late: it waits for at least half of a delay that Scrapy varies.
         return max(float(slot.delay) / 4, 0.005)
 
-    def own_delay_left(self, slot: str) -> float:
-        """Return the seconds until a download slot may send the next request; 0 if unknown."""
-        found = getattr(self._downloader, "slots", {}).get(slot)
-        return 0 if found is None else max(found.lastseen + found.download_delay() - time(), 0)
-
     def has_ended(self, request: Request) -> bool:
         """Whether the callback or errback of a request has run, with all that it yielded.
 
@@ -160,6 +157,17 @@ class Engine:
         """Return how many requests a download slot has; 0 if it is not known."""
         found = getattr(self._downloader, "slots", {}).get(slot)
         return 0 if found is None else len(found.active)
+
+    def own_delay_left(self, slot: str) -> float:
+        """Return the seconds until a download slot may send a request, as Scrapy varies its delay.
+
+        0 if that is not known.
+        """
+        found = getattr(self._downloader, "slots", {}).get(slot)
+        if found is None:
+            return 0
+        now = getattr(downloader, "monotonic", time)()  # the clock of lastseen, by the version
+        return max(float(found.lastseen + found.download_delay() - now), 0)
 
     def waits_in_slot(self, request: Request) -> bool:
         """Whether a request waits in its download slot."""

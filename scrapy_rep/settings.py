@@ -252,8 +252,9 @@ class Settings:
 
     # What follows from several settings.
     connections: int | None  # `connection_limit`
-    has_delay: bool
-    """Whether download slots have a delay by default: DOWNLOAD_DELAY, or AutoThrottle."""
+    own_delay: float
+    """The delay of download slots by default, in seconds: DOWNLOAD_DELAY, or 1 for AutoThrottle,
+    which changes it. 0: none."""
     page_agent: str | bytes | None
     unknown: list[tuple[str, str | None]]  # `unknown_names`
 
@@ -265,7 +266,7 @@ class Settings:
         return cls(
             **values,
             connections=connection_limit(settings, values["concurrent_requests"]),
-            has_delay=bool(delay or settings.getbool("AUTOTHROTTLE_ENABLED")),
+            own_delay=float(delay or settings.getbool("AUTOTHROTTLE_ENABLED")),
             page_agent=page_agent(settings, spider),
             unknown=unknown_names(settings),
         )
@@ -279,9 +280,9 @@ class Settings:
         """Return how many requests of a download slot may be in progress at once."""
         return self.slots.get(slot, {}).get("concurrency", self.domain_concurrency)
 
-    def delays(self, slot: str) -> bool:
-        """Whether a download slot has a delay, which may be that of AutoThrottle."""
-        return bool(self.slots.get(slot, {}).get("delay", self.has_delay))
+    def own_delay_of(self, slot: str) -> float:
+        """Return the delay of a download slot. See ``own_delay``."""
+        return float(self.slots.get(slot, {}).get("delay", self.own_delay))
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
         """Return the user agent whose rules apply to a request with this User-Agent header."""

@@ -67,7 +67,10 @@ async def test_a_request_in_scrapys_engine(web: Web) -> None:
         engine.open()
         connect(note, signals.request_reached_downloader)
         connect(note, signals.headers_received)
+        assert engine.own_delay_left("127.0.0.1") == 0
         await spider.engine.download_async(request)
+        spider.engine.downloader.slots["127.0.0.1"].delay = 1000
+        assert 400 < engine.own_delay_left("127.0.0.1") <= 1500  # varied by half
         await Clock().sleep(0.1)  # now the engine does nothing
         connect(note, signals.scheduler_empty)
         connect(note, signals.spider_closed)
@@ -138,6 +141,7 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert not engine.is_closing
     assert engine.is_active(request) is (path == "engine.downloader.active")
     assert engine.seconds_unsent(request) == (0 if path == "engine.downloader.slots" else inf)
+    assert engine.own_delay_left("a.example") == 0
     assert len(engine.active) == len(engine.extra) == 0
     assert bool(fake.steps) is (path != "engine._slot.nextcall")
 

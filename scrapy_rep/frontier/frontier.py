@@ -218,14 +218,18 @@ class Frontier:
 
     def _pace_gate(self, host: Host, slot: Slot, started: Request | None = None) -> Gate:
         """Return what the pace means for one more request, or for one that is in progress."""
-        if slot.unsent is None and not host.is_paced and slot.active < slot.limit:
+        takes_turns = self._reservations is not None and slot is host and host.takes_turns
+        is_free = not (host.is_paced or takes_turns)
+        if slot.unsent is None and is_free and slot.active < slot.limit:
             return READY  # the usual case
         if slot.unsent is not None and slot.unsent is not started:
             seconds = self.engine.seconds_unsent(slot.unsent)
             if seconds:
                 return Gate(Place.WAITING, seconds, Wait.UNSENT)
-        if not host.is_paced:
-            return host.behind_others if started is None and slot.active >= slot.limit else READY
+        if not host.is_paced and started is None and slot.active >= slot.limit:
+            return host.behind_others
+        if is_free or (takes_turns and started is not None):
+            return READY
         gate = host.gate(self.clock.monotonic(), has_started=started is not None)
         reservations = self._reservations
         if gate is not READY or reservations is None or reservations.is_reserved(host):
@@ -234,6 +238,12 @@ class Frontier:
 
     def update_host(self, host: Slot) -> None:
         """Find the places again of the queues that the pace or the end of a request may move."""
+        if self._reservations is not None and host.unsent is not None:
+            seconds = self.engine.seconds_unsent(host.unsent)
+            if not seconds:
+                self._note_sent(host)
+            elif seconds < inf:
+                host.set_alarm(self.clock, seconds, self._ring)
         queues = tuple(host.ready)
         if isinstance(host, Host) and host.was_paced is not host.is_paced:
             # What applies now is the host or the slot of each queue.
@@ -346,7 +356,8 @@ class Frontier:
         """Release the reservation of a host that nothing waits for."""
         if self._reservations is None or not isinstance(host, Host):
             return
-        if not (host.active or self.is_wanted(host)):
+        is_in_use = host.unsent is not None if host.takes_turns else host.active > 0
+        if not (is_in_use or self.is_wanted(host)):
             self._reservations.release(host, 0)
 
     def needs(self, origin: str) -> bool:
@@ -364,6 +375,10 @@ class Frontier:
         for queue in host.origins.get(origin, ()) if host is not None else ():
             if queue.address.kind is not Kind.ROBOTS_TXT and self._is_served(queue):
                 yield queue.place
+
+    def own_delay_left(self, host: Host) -> float:
+        """Return the seconds until the crawl's own delay lets it request a host again."""
+        return self.engine.own_delay_left(host.name) if host.own_delay else 0
 
     def is_waiting(self, request: Request) -> bool:
         """Whether a request waits in the downloader."""
@@ -400,7 +415,7 @@ class Frontier:
     ) -> None:
         self.in_progress[request] = InProgress(host, slot, origin, is_from_queue, host.backoffs)
         host.active += 1
-        if slot.has_delay:
+        if slot.own_delay:
             slot.unsent = request
         if slot is not host:
             slot.active += 1
@@ -425,18 +440,24 @@ class Frontier:
         host, slot, reservations = started.host, started.slot, self._reservations
         host.active -= 1
         if slot.unsent is request:
-            slot.unsent = None
+            self._note_sent(slot)
         # The first page need not wait after the robots.txt from which the delay becomes known,
         # unless other crawlers may have requested a page.
         is_first = host.last_end == -inf and not host.is_paced and reservations is None
         if sent and not (is_first and request.meta.get(IS_ROBOTSTXT_REQUEST)):
             host.last_end = self.clock.monotonic()
-        if reservations is not None and not host.active:
+        if reservations is not None and not host.active and not host.takes_turns:
             reservations.release(host, host.seconds_left(self.clock.monotonic()))
         if slot is not host:
             slot.active -= 1
             self.update_host(slot)
         self.update_host(host)
+
+    def _note_sent(self, slot: Slot) -> None:
+        """Note that the last request has left its download slot, or does not go there."""
+        slot.unsent = None
+        if self._reservations is not None and isinstance(slot, Host):
+            self._reservations.note_sent(slot)
 
     @property
     def _has_ended_requests(self) -> bool:

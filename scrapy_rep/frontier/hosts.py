@@ -40,8 +40,8 @@ class Slot:
     name: str
     limit: float
     """How many requests may be in progress at once."""
-    has_delay: bool = False
-    """Whether the crawl itself has a delay between two requests of the slot."""
+    own_delay: float = 0
+    """The seconds between two requests of the slot for which the crawl itself asks. 0: none."""
     active: int = 0
     """How many requests are in progress."""
     origins: dict[str | None, dict[Queue, None]] = field(default_factory=dict)
@@ -129,6 +129,11 @@ class Host(Slot):
         self.is_paced = self.delay > 0
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether its delay is that of the crawl itself, which is from start to start."""
+        return self.own_delay > 0 and not self.is_paced
+
+    @property
     def behind_others(self) -> Gate:
         """The gate of a request whose turn comes when others have ended."""
         return Gate(Place.WAITING, wait=Wait.DELAY if self.is_paced else Wait.CONCURRENCY)
@@ -192,8 +197,8 @@ class Hosts:
             host.set_delay(origin or "", self._known_delay(origin))
         return host
 
-    def _limits(self, name: str) -> tuple[float, bool]:
-        return self._settings.concurrency_of(name), self._settings.delays(name)
+    def _limits(self, name: str) -> tuple[float, float]:
+        return self._settings.concurrency_of(name), self._settings.own_delay_of(name)
 
     def of(self, address: Address) -> tuple[Host, Slot]:
         """Return the host whose pace applies, and the host or slot whose concurrency does."""

@@ -215,7 +215,7 @@ class LeasedQueues(Queues):
         waits = [each.seconds if each.place is Place.WAITING else 0 for each in gates]
         policy = min(waits, default=0)
         pace = host.seconds_left(self.frontier.clock.monotonic())
-        own_delay = self.frontier.engine.own_delay_left(host.name) if host.has_delay else 0
+        own_delay = self.frontier.own_delay_left(host)
         return max(policy if policy < inf else 0, pace, own_delay)
 
     def _new_wanted(self, wanted: int) -> tuple[int, int]:
@@ -249,6 +249,10 @@ class Leases(Reservations):
 
     def release(self, host: Host, delay: float) -> None:
         super().release(host, delay)
+        self._store.touch(host.name)
+
+    def note_sent(self, host: Host) -> None:
+        super().note_sent(host)
         self._store.touch(host.name)
 
 

@@ -3,11 +3,16 @@
 A crawler reserves the host before each request, renews the reservation while the request is in
 progress, and then releases the host with the delay: no crawler can reserve it before the delay is
 over. If a crawler dies, its reservation ends with the lease.
+
+If the crawl itself has the delay, it is from start to start: Scrapy's downloader keeps it. So a
+crawler reserves the host for a turn of several requests, which the store does not slow down. It
+releases the host with the rest of the delay after the last of them was sent.
 """
 
 from __future__ import annotations
 
 from asyncio import CancelledError
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -26,6 +31,14 @@ logger = get_logger(__name__)
 MIN_RETRY_INTERVAL = 0.1
 """Seconds between two attempts to reserve a host, at least: ten calls to the store a second."""
 
+TURN = 10
+"""How many requests a crawler sends before it releases a host with a delay of the crawl itself. A
+single crawler then waits for the store once in so many delays."""
+
+MAX_TURNS = 1000
+"""How many hosts are reserved for turns at once: 100 renewals a second. If more hosts wait, a turn
+is one request."""
+
 MAX_RESERVATION_WAIT = 3600.0
 """Seconds after which a crawler continues without a reservation. They are twelve times the default
 REP_MAX_CRAWL_DELAY, so a longer wait means that the store does not work."""
@@ -35,9 +48,13 @@ REP_MAX_CRAWL_DELAY, so a longer wait means that the store does not work."""
 class Reservation:
     """A host from the first attempt to reserve it until its release has ended."""
 
+    host: Host
+    """Another one of the same name, if the frontier has forgotten it meanwhile."""
     delay: float | None = None
     """The delay of the release; None until the host is to be released."""
     is_granted: bool = False
+    sent: int = 0
+    """How many requests were sent."""
     pause: Deferred[None] = field(default_factory=Deferred)
     """What ends the pause between two calls."""
 
@@ -61,6 +78,9 @@ class Wanted(Protocol):
     def update_host(self, host: Slot) -> None:
         """Look at the queues of a host again."""
 
+    def own_delay_left(self, host: Host) -> float:
+        """Return the seconds until the crawl's own delay lets it request a host again."""
+
 
 class Reservations:
     """The reservations of one crawler. It updates a host in the frontier when it is reserved."""
@@ -71,6 +91,8 @@ class Reservations:
         self._frontier = frontier
         self._hosts: dict[str, Reservation] = {}
         """The hosts that have a task, by name."""
+        self._later: OrderedDict[Host, None] = OrderedDict()
+        """The hosts that are reserved when others have been released."""
 
     def is_reserved(self, host: Host) -> bool:
         """Whether a host is reserved for this crawler."""
@@ -83,8 +105,15 @@ class Reservations:
         With ``hold``, release it at once, so that no crawler can reserve it for so many seconds. If
         it is reserved for this crawler, the release after the request says so.
         """
-        if host.name not in self._hosts and not self.is_reserved(host):
-            found = self._hosts[host.name] = Reservation(hold)
+        if self.is_reserved(host):
+            return
+        if host.name in self._hosts:
+            self._hosts[host.name].host = host
+            return
+        if hold is None and host.takes_turns and len(self._hosts) >= MAX_TURNS:
+            self._later[host] = None
+        else:
+            found = self._hosts[host.name] = Reservation(host, hold)
             deferred_from_coro(self._keep(host, found)).addErrback(_log)
 
     def release(self, host: Host, delay: float) -> None:
@@ -93,6 +122,14 @@ class Reservations:
         if found is not None and found.delay is None:
             found.delay = delay
             fire(found.pause, None)
+
+    def note_sent(self, host: Host) -> None:
+        """Note that a request to a host was sent, which may have been the last one of a turn."""
+        found = self._hosts.get(host.name)
+        if found is not None and host.takes_turns:
+            found.sent += 1
+            if found.sent >= TURN or self._later:
+                self.release(host, 0)
 
     async def _keep(self, host: Host, found: Reservation) -> None:
         """Reserve a host, renew the reservation until it is to be released, and release it.
@@ -114,7 +151,7 @@ class Reservations:
                 if seconds > 0 and not found.is_granted and self._clock.monotonic() < until:
                     # The crawler that has the reservation may release it before the lease ends.
                     interval = FIRST_BACKOFF if host.backoffs else MIN_RETRY_INTERVAL
-                    pause = min(seconds, max(host.delay, interval))
+                    pause = min(seconds, max(host.delay, host.own_delay, interval))
                 elif found.delay is None:
                     if seconds > 0 and not found.is_granted:
                         logger.warning(
@@ -126,10 +163,13 @@ class Reservations:
                     self._frontier.update_host(host)
                 await self._clock.sleep(pause, found.pause)
             if found.is_granted and found.delay is not None:
-                await self._store.release_host(host.name, found.delay)
+                delay = max(found.delay, self._frontier.own_delay_left(host))
+                await self._store.release_host(host.name, delay)
         finally:
             del self._hosts[host.name]
-            self._frontier.update_host(host)
+            while self._later and len(self._hosts) < MAX_TURNS:
+                self.request(self._later.popitem(last=False)[0])
+            self._frontier.update_host(found.host)
 
 
 def _log(failure: Failure) -> None:

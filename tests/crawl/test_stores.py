@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pytest
 from scrapy import Request, signals
+from scrapy.core.downloader import Slot
 
 from scrapy_rep import Verdict
 from scrapy_rep.exceptions import SettingError
@@ -30,7 +31,16 @@ from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
-from .conftest import PRIVATE, Clock, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
+from .conftest import (
+    PRIVATE,
+    Clock,
+    Crawl,
+    Disturber,
+    Visitor,
+    make_crawler,
+    run_crawler,
+    together,
+)
 from .test_middleware import Listener
 
 PATHS = ("/", "/private/1")
@@ -249,6 +259,28 @@ async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[
     assert site.robots_fetches == 1
     assert min(gaps(site)) >= 0.95
     assert max(received.at for received in quick.received) < site.received[-1].at
+
+
+@pytest.mark.parametrize(
+    ("kept", "settings"),
+    [
+        ("sqlite", {"DOWNLOAD_DELAY": 0.3}),
+        ("redis", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.3, "concurrency": 8}}}),
+        ("memory", {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}),
+    ],
+    indirect=["kept"],
+)
+async def test_several_crawlers_keep_the_delay_of_their_settings(
+    web: Web, monkeypatch: pytest.MonkeyPatch, kept: dict[str, Any], settings: dict[str, Any]
+) -> None:
+    """It is from start to start: pages are answered when all of them were requested."""
+    monkeypatch.setattr(Slot, "download_delay", lambda slot: slot.delay)  # not varied by half
+    site = web.site(None, {"*": answer_when(lambda: len(site.page_paths) == 6, Page())})
+    crawlers = [make_crawler(Visitor, {**kept, **settings}) for _ in range(2)]
+    asked = [site.urls(*(f"/{one}/{page}" for page in range(3))) for one in range(2)]
+    await together(*crawlers, requests=asked)
+    assert len(site.page_paths) == 6
+    assert min(gaps(site)) > 0.2
 
 
 async def test_a_policy_of_the_store_is_used_only_with_its_pace(

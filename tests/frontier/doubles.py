@@ -101,10 +101,20 @@ class FakeEngine:
         self.active: set[Request] = set()
         """The requests in the downloader."""
         self.extra: set[Request] = set()
+        self.unsent = 0.0
+        """The seconds until the next look at a request in its download slot; 0 if it was sent."""
+        self.delays: defaultdict[str, float] = defaultdict(float)
+        """The rest of the delay of each download slot."""
         self.woken = 0
 
     def is_active(self, request: Request) -> bool:
         return request in self.active
+
+    def seconds_unsent(self, _: Request) -> float:
+        return self.unsent
+
+    def own_delay_left(self, slot: str) -> float:
+        return self.delays[slot]
 
     def wake(self) -> None:
         self.woken += 1

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, call
 
 import pytest
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
-from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, Reservations
+from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, TURN, Reservations
 from scrapy_rep.stores.base import LEASE
 
 from .doubles import BEGUN, FakeClock, FakeCrawl
@@ -63,8 +63,8 @@ class Shared:
     def is_wanted(self, _: Host) -> bool:
         return self.wanted
 
-    def known_host(self, _: str) -> Host:
-        return self.host
+    def own_delay_left(self, _: Host) -> float:
+        return 0
 
     def update_host(self, _: Host) -> None:
         self.granted.append(self.clock.now - 1000)
@@ -174,3 +174,100 @@ async def test_a_crawl_that_closes_ends_its_attempts() -> None:
     crawl.frontier.close()
     await crawl.clock.run(100)
     assert (store.reserve_host.await_count, crawl.clock.pending) == (3, [])
+
+
+# The delay of the crawl itself
+
+
+def crawl_of(store: Any, *hosts: str, pages: int) -> FakeCrawl:
+    """Return a crawl with a delay of its own, and some requests to each host."""
+    crawl = FakeCrawl(
+        {"DOWNLOAD_DELAY": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 100},
+        reservations=lambda frontier: Reservations(store, frontier.clock, frontier),
+    )
+    for host in hosts:
+        crawl.push(*(f"http://{host}/{page}" for page in range(pages)))
+        crawl.set_ready(f"http://{host}")
+    return crawl
+
+
+async def test_a_host_with_an_own_delay_is_reserved_for_a_turn() -> None:
+    store = AsyncMock(**{"reserve_host.return_value": 0.0})
+    crawl = crawl_of(store, "a.example", pages=TURN + 2)
+    crawl.engine.delays["a.example"] = 1.5
+    assert crawl.pop() is None, "it is not reserved"
+    await crawl.clock.run()
+    for _ in range(TURN):
+        crawl.engine.unsent = 0.1
+        crawl.take()
+        await crawl.clock.run(0.3)
+        assert crawl.pop() is None, "the last request was not sent"
+        store.release_host.assert_not_awaited()
+        crawl.engine.unsent = 0
+        await crawl.clock.run(0.1)
+    store.release_host.assert_awaited_once_with("a.example", 1.5)
+    assert store.reserve_host.await_count == 2
+    crawl.take()
+    await crawl.clock.run()
+    crawl.engine.unsent = 0.1
+    crawl.frontier.note_reached(crawl.take())
+    await crawl.clock.run(0.3)
+    assert store.release_host.await_count == 1
+    crawl.engine.unsent = 0
+    await crawl.clock.run(0.1)
+    assert store.release_host.await_args_list == [call("a.example", 1.5)] * 2, "none waits"
+
+
+async def test_a_host_with_two_delays_is_released_after_the_longer_one() -> None:
+    store = AsyncMock(**{"reserve_host.return_value": 0.0})
+    crawl = crawl_of(store, "a.example", pages=3)
+    for delay in (1, 3):
+        crawl.frontier.set_delay("a.example", "http://a.example", delay)
+        crawl.engine.delays["a.example"] = 2
+        await crawl.clock.run(3)
+        request = crawl.take()
+        await crawl.clock.run(1)
+        crawl.end(request)
+        await crawl.clock.run()
+    assert store.release_host.await_args_list == [call("a.example", 2), call("a.example", 3)]
+
+
+async def test_hosts_take_turns_if_too_many_are_to_be_reserved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reservation, "MAX_TURNS", 2)
+    store = AsyncMock(**{"reserve_host.return_value": 0.0})
+    hosts = [f"{name}.example" for name in "abcd"]
+    crawl = crawl_of(store, *hosts, pages=2)
+    seen: list[str] = []
+    for _ in range(4):
+        await crawl.clock.run()
+        requests = [crawl.take(), crawl.take()]
+        assert crawl.pop() is None
+        seen += sorted(request.url for request in requests)
+        for request in requests:
+            crawl.end(request)
+    assert seen == [
+        f"http://{host}/{page}" for page in (0, 1) for host in hosts
+    ]  # the first ones wait behind the others
+    await crawl.clock.run()
+    assert store.release_host.await_count == 8
+    assert crawl.left_over() == {}
+
+
+async def test_a_host_that_was_forgotten_while_it_is_released_is_reserved_again() -> None:
+    store = AsyncMock(**{"reserve_host.return_value": 0.0})
+    crawl = crawl_of(store, "a.example", pages=1)
+    await crawl.clock.run()
+
+    async def release(*_: object) -> None:
+        await crawl.clock.sleep(1)
+
+    store.release_host.side_effect = release
+    crawl.end(crawl.take())
+    await crawl.clock.run(0.5)
+    del crawl.frontier.hosts.hosts["a.example"]
+    crawl.push("http://a.example/2")
+    assert crawl.pop() is None
+    await crawl.clock.run(1)
+    assert crawl.pop_url() == "http://a.example/2"
