@@ -119,9 +119,6 @@ class FakeEngine:
     def wake(self) -> None:
         self.woken += 1
 
-    def own_delay_left(self, slot: str) -> float:
-        return 0
-
     def exclude(self, request: Request) -> bool:
         is_new = request not in self.extra
         self.extra.add(request)
