@@ -25,6 +25,11 @@ def get_logger(name: str) -> logging.Logger:
     return logger
 
 
+def spider_logger(name: str, spider: object) -> logging.LoggerAdapter[logging.Logger]:
+    """Return the logger of a module in a crawl, whose records name the spider."""
+    return logging.LoggerAdapter(get_logger(name), {"spider": spider})
+
+
 def _escape(record: logging.LogRecord) -> bool:
     if isinstance(record.args, Mapping):
         record.args = {name: _shown(value) for name, value in record.args.items()}

@@ -25,7 +25,7 @@ from .exceptions import RobotsTxtDisallowed
 from .fetch.downloader import DOWNLOAD, Downloaded
 from .frontier.backoff import SLOW_DOWN
 from .frontier.queued import AnswerObserver, FrontierOwner
-from .logs import get_logger
+from .logs import spider_logger
 from .origin import Origin
 from .policies.gate import Gate, Kind, Place
 from .protocol.paths import host_of, lacks_host, origin_of, path_of
@@ -36,8 +36,6 @@ from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-logger = get_logger(__name__)
 
 
 class RobotsTxtMiddleware(FrontierOwner):
@@ -53,6 +51,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             warn_about_configuration(crawler, settings)
             raise NotConfigured
         self._crawler = crawler
+        self._logger = spider_logger(__name__, crawler.spider)
         self.crawl = crawl = Crawl(crawler, settings)
         self.policies = crawl.policies
         """The policies of the crawl."""
@@ -281,11 +280,10 @@ class RobotsTxtMiddleware(FrontierOwner):
     def _on_spider_opened(self) -> None:
         warn_about_configuration(self._crawler, self._settings)
         if self._crawler.get_downloader_middleware(AnswerObserver) is None:
-            logger.warning(
+            self._logger.warning(
                 "scrapy_rep.AnswerMiddleware is not enabled: pages with status 429 or 503 that "
                 "RetryMiddleware retries do not hold their host, and pages that require a payment "
                 "are retried. Add it to DOWNLOADER_MIDDLEWARES at 990, or use scrapy_rep.Addon.",
-                extra=self._recorder.extra,
             )
         self.crawl.open()
         state = getattr(self._crawler.spider, "state", None)  # Scrapy keeps it in JOBDIR
@@ -294,13 +292,12 @@ class RobotsTxtMiddleware(FrontierOwner):
             state["scrapy_rep.backoff"] = held = held if isinstance(held, dict) else {}
             self.frontier.hold_again(held)
         if not self.frontier.queues:
-            logger.info(
+            self._logger.info(
                 "The scheduler of this crawl does not use the priority queue of scrapy-rep. So "
                 "requests wait in the downloader, at most %(most)d in addition to "
                 "CONCURRENT_REQUESTS, and sites that do not answer may delay others. See "
                 "SCHEDULER_PRIORITY_QUEUE.",
                 {"most": MAX_EXTRA},
-                extra=self._recorder.extra,
             )
         reached = signals.request_reached_downloader
         if self._settings.own_delay or self._settings.slots:

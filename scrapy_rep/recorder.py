@@ -17,7 +17,7 @@ from scrapy.http import Response
 
 from .clock import Clock
 from .exceptions import RobotsTxtDisallowed, forbidden_by
-from .logs import get_logger
+from .logs import spider_logger
 from .origin import Origin, Restored, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
@@ -25,8 +25,6 @@ from .protocol.pacing import Pacing, describe
 from .protocol.paths import origin_of
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
-
-logger = get_logger(__name__)
 
 MAX_KEPT = 10_000
 """How many verdicts are kept, each with its site. A crawl may have any number of them."""
@@ -68,7 +66,9 @@ class Recorder:
 
     def __init__(self, crawler: Crawler, settings: Settings, clock: Clock, events: Events) -> None:
         assert crawler.stats is not None
-        self._crawler = crawler
+        self._logger = spider_logger(__name__, crawler.spider)
+        self.extra = {"spider": crawler.spider}
+        """What each log line of the crawl has."""
         self._settings = settings
         self._clock = clock
         self.stats = crawler.stats
@@ -79,11 +79,6 @@ class Recorder:
         """What is logged once in a crawl, and was."""
         self._drops: Counter[tuple[str | None, Verdict]] = Counter()
         """How often each verdict has dropped a request to a site."""
-
-    @property
-    def extra(self) -> dict[str, Any]:
-        """What each log line of the crawl has."""
-        return {"spider": self._crawler.spider}
 
     def is_first(self, what: str) -> bool:
         """Whether this is the first call with this text: some things are logged once."""
@@ -107,10 +102,9 @@ class Recorder:
         self.count(f"robotstxt/forbidden/{verdict.reason}")
         if verdict.reason is Reason.LOCAL_RULE:
             self.count("robotstxt/local/disallowed")
-        logger.debug(
+        self._logger.debug(
             "Forbidden by %(source)s: %(request)s (%(verdict)s)",
             {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
-            extra=self.extra,
         )
         self.events.disallowed(url, verdict, was_sent=response is not None)
         drop = origin_of(url), verdict
@@ -126,10 +120,9 @@ class Recorder:
                 self.count("robotstxt/exempt_count")
         elif verdict is not None and verdict.reason is Reason.LOCAL_RULE:
             self.count("robotstxt/local/allowed")
-            logger.debug(
+            self._logger.debug(
                 "Allowed by a local rule: %(request)s (%(verdict)s)",
                 {"request": request, "verdict": verdict},
-                extra=self.extra,
             )
 
     def final_url(self, request: Request, verdict: Verdict) -> None:
@@ -143,13 +136,12 @@ class Recorder:
         """Record that the spider gets a response whose URL is disallowed."""
         self.events.disallowed(response.url, verdict, was_sent=True)
         if self.is_first("final URL"):
-            logger.warning(
+            self._logger.warning(
                 "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). "
                 "The spider gets this page, with the verdict in response.meta['robotstxt']. The "
                 "stat robotstxt/final_url/disallowed counts such pages. Set REP_CHECK_FINAL_URL = "
                 "'drop' to drop them.",
                 {"request": request, "url": response.url, "verdict": verdict},
-                extra=self.extra,
             )
 
     def waited(self, origin: str | None, kind: str, seconds: float) -> None:
@@ -174,12 +166,11 @@ class Recorder:
         ``added`` is how much longer that is than it was held before.
         """
         if is_first:
-            logger.info(
+            self._logger.info(
                 "%(host)s asks for fewer requests: it answered with status %(status)d. No request "
                 "to it starts for %(seconds)s s (REP_BACKOFF), and then one at a time until it "
                 "gives another answer.",
                 {"host": host, "status": status, "seconds": f"{seconds:.3g}"},
-                extra=self.extra,
             )
         self.count("robotstxt/backoff_count")
         self.add_seconds("robotstxt/backoff_seconds", added)
@@ -190,12 +181,11 @@ class Recorder:
         """Record that each answer of an hour asked for fewer requests, and how many are left."""
         if left and self.is_first(f"long back-off of {host}"):
             rest = timedelta(seconds=round(left * seconds))
-            logger.warning(
+            self._logger.warning(
                 "%(host)s has asked for fewer requests for an hour. %(left)d requests to it are "
                 "left: at one in %(seconds)s s, they take %(rest)s (hours:minutes:seconds). To "
                 "change that, lower REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
                 {"host": host, "left": left, "seconds": f"{seconds:g}", "rest": rest},
-                extra=self.extra,
             )
 
     # Files.
@@ -208,10 +198,9 @@ class Recorder:
         is_outage = isinstance(result, Unreachable) and origin.state is State.UNREACHABLE
         if is_outage and origin.failures < 2:
             failure, effect = (origin.failure or "").rstrip("."), self._effect_of_outage(origin)
-            logger.warning(
+            self._logger.warning(
                 "The robots.txt of %(origin)s is unreachable: %(failure)s. %(effect)s.",
                 {"origin": origin.key, "failure": failure, "effect": effect},
-                extra=self.extra,
             )
         elif origin.state is State.UNAVAILABLE:
             has_answer = origin.status is not None
@@ -250,36 +239,32 @@ class Recorder:
         """Log that a site answers with something else than a robots.txt or a 404."""
         values = {"origin": origin.key, "status": origin.status, "url": origin.url}
         if origin.status is None:
-            logger.warning(
+            self._logger.warning(
                 "The robots.txt of %(origin)s redirects more than five times, or in a loop (last "
                 "%(url)s). All requests to the site are allowed (RFC 9309 §2.3.1.2). To change "
                 "that, set REP_ON_TOO_MANY_REDIRECTS = 'unreachable'.",
                 values,
-                extra=self.extra,
             )
         elif origin.unavailable is AccessResult.NOT_ROBOTS_TXT:
-            logger.warning(
+            self._logger.warning(
                 "The robots.txt of %(origin)s is not a robots.txt, but a page without rules, such "
                 "as that of a login or an error (status %(status)s, %(url)s). All requests to the "
                 "site are allowed. To change that, set REP_NOT_ROBOTS = 'unreachable'.",
                 values,
-                extra=self.extra,
             )
         elif origin.unavailable is AccessResult.CHALLENGE:
-            logger.warning(
+            self._logger.warning(
                 "%(origin)s has a challenge for browsers instead of its robots.txt (status "
                 "%(status)s, %(url)s). All requests to the site are allowed, but probably get the "
                 "same challenge. Ask the owner of the site to let your crawler read robots.txt.",
                 values,
-                extra=self.extra,
             )
         elif origin.unavailable is AccessResult.REFUSED:
-            logger.info(
+            self._logger.info(
                 "%(origin)s refuses access to its robots.txt (status %(status)s, %(url)s). All "
                 "requests to the site are allowed (RFC 9309 §2.3.1.3). To change that, set "
                 "REP_DISALLOW_STATUSES.",
                 values,
-                extra=self.extra,
             )
 
     def paced(
@@ -305,10 +290,9 @@ class Recorder:
                     f"{self._settings.max_wait:g} s (REP_MAX_WAIT), then they are dropped"
                 )
             effect = ". ".join(effects) or "This adds no delay at this time of day"
-            logger.info(
+            self._logger.info(
                 "The robots.txt of %(origin)s sets %(records)s. %(effect)s.",
                 {"origin": origin.key, "records": text, "effect": effect},
-                extra=self.extra,
             )
         self.events.paced(origin, agents, host_delay)
 
@@ -316,12 +300,11 @@ class Recorder:
         """Record that the product token of a crawler is unclear."""
         self.count("robotstxt/ambiguous_user_agent_count")
         if self.is_first("unclear agent"):
-            logger.warning(
+            self._logger.warning(
                 "The product token for robots.txt is unclear: %(problem)s. Set "
                 "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat "
                 "robotstxt/ambiguous_user_agent_count counts other user agents like this one.",
                 {"problem": problem},
-                extra=self.extra,
             )
 
     # The end of a crawl.
@@ -332,13 +315,12 @@ class Recorder:
             self._log_drops()
         abandoned = self.stats.get_value("robotstxt/abandoned_count", 0)
         if abandoned:
-            logger.warning(
+            self._logger.warning(
                 "%(count)d requests of media pipelines or other callers of engine.download_async "
                 "could not start within %(seconds)s s after the crawl was stopped (REP_MAX_WAIT). "
                 "The callers got an exception. The stat robotstxt/abandoned_count counts these "
                 "requests.",
                 {"count": abandoned, "seconds": f"{self._settings.max_wait:g}"},
-                extra=self.extra,
             )
 
     def _log_drops(self) -> None:
@@ -354,7 +336,7 @@ class Recorder:
             sent -= value("robotstxt/final_url/disallowed", 0)
         sites = len({site for site, _ in self._drops})
         at_least = "at least " if len(self._drops) == MAX_KEPT else ""
-        logger.info(
+        self._logger.info(
             "Dropped %(dropped)d of %(all)d requests, on %(sites)s. Most by %(reason)s "
             "(%(times)d), such as on %(site)s: %(verdict)s. Exempt from robots.txt: %(exempt)d "
             "with dont_obey_robotstxt, %(excepted)d by exceptions in REP_LOCAL_RULES.",
@@ -369,5 +351,4 @@ class Recorder:
                 "exempt": value("robotstxt/exempt_count", 0),
                 "excepted": value("robotstxt/local/allowed", 0),
             },
-            extra=self.extra,
         )

@@ -13,7 +13,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.settings import default_settings
 
 from .exceptions import SettingError
-from .logs import get_logger
+from .logs import spider_logger
 from .protocol.agents import product_tokens
 from .protocol.usage import nearest_use
 from .scrapy_internals import note_failure
@@ -26,9 +26,8 @@ def abort_on_setting_error(crawler: Crawler) -> Iterator[None]:
     try:
         yield
     except SettingError as error:
-        logger = get_logger(__name__)
-        extra = {"spider": crawler.spider}
-        logger.error("%(error)s. The crawl does not start.", {"error": error}, extra=extra)
+        logger = spider_logger(__name__, crawler.spider)
+        logger.error("%(error)s. The crawl does not start.", {"error": error})
         note_failure(crawler)
         logging.getLogger("asyncio").addFilter(_is_unreported)
         raise
@@ -41,7 +40,7 @@ def _is_unreported(record: logging.LogRecord) -> bool:
 
 def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     """Warn about settings that are probably mistakes, once each."""
-    logger = logging.LoggerAdapter(get_logger(__name__), {"spider": crawler.spider})
+    logger = spider_logger(__name__, crawler.spider)
     if not settings.obey:
         logger.warning(
             "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 import scrapy_rep
-from scrapy_rep import middleware
+from scrapy_rep.fetch import tdm_files
 from scrapy_rep.logs import MAX_TRACEBACK_LINES, MAX_VALUE_LENGTH, get_logger
 
 HOSTILE = "\x1b[31m\u202e\nINFO: forged"
@@ -62,4 +62,4 @@ def test_every_module_has_such_a_logger() -> None:
         if "asyncio" not in ast.unparse(node)  # the logger of another library
     ]
     assert found == ["logs.py"]
-    assert middleware.logger.filters == logger.filters
+    assert tdm_files.logger.filters == logger.filters

@@ -140,13 +140,15 @@ def test_stats() -> None:
 
 # Log messages
 
+LOGGERS = ("logger", "self._logger")
+
 
 def messages_in_the_code() -> Iterator[tuple[str, str]]:
     """Yield the level and the text of each message."""
     for call, name, texts in calls():
         if name == "_warn" and len(texts) == 2 and texts[1]:
             yield "warning", texts[1]
-        elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) == "logger":
+        elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in LOGGERS:
             level, text = ("warning", texts[1:]) if name == "log" else (name, texts)
             if text and text[0] and text[0] != "%s":  # a text that another function gives
                 level = level.replace("exception", "error")

@@ -25,7 +25,7 @@ from twisted.python.failure import Failure
 
 from ..clock import Clock, fire
 from ..closing import Closing
-from ..logs import get_logger
+from ..logs import spider_logger
 from ..origin import OriginFile, Restored
 from ..protocol import access
 from ..protocol.access import (
@@ -66,8 +66,6 @@ from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import HopCookies, redirect_target, refusal
 
 MayFetch = Callable[[str, Request], Awaitable[Verdict | None]]
-
-logger = get_logger(__name__)
 
 PRIORITY = 1000
 """Higher than that of pages, which wait for it. Scrapy's own middleware uses this number."""
@@ -139,6 +137,7 @@ class Fetcher:
 
     def __init__(self, parts: Parts, *, shared: bool = False, record: Record | None = None) -> None:
         self._crawler = parts.crawler
+        self._logger = spider_logger(__name__, parts.crawler.spider)
         self._settings = settings = parts.settings
         self._engine = parts.engine
         self._clock = parts.clock
@@ -205,12 +204,11 @@ class Fetcher:
         """Log the first error of a file which nobody foresaw."""
         if not file.notes.logged_error:
             file.notes.logged_error = True
-            logger.error(
+            self._logger.error(
                 "Unexpected error while handling the %(file)s of %(origin)s%(effect)s. If the "
                 "error is not in your own code, please report this bug.",
                 {"file": file.name, "origin": file.key, "effect": effect},
                 exc_info=error,
-                extra=self._recorder.extra,
             )
 
     async def ended(self, url: str) -> bool:
@@ -295,7 +293,7 @@ class Fetcher:
                 break
             self._count(file, "retry_count")
             values = {"file": file.name, "origin": file.key, "failure": event.failure}
-            logger.debug(
+            self._logger.debug(
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {**values, "attempt": attempt + 1},
             )
@@ -486,17 +484,16 @@ class Fetcher:
         self._count(file, stat)
         if is_out_of_files(error):
             if self._recorder.is_first("too many files"):
-                logger.warning(
+                self._logger.warning(
                     "This process has too many open files, so robots.txt files are fetched later. "
                     "Raise its limit (ulimit -n), or lower REP_CONCURRENT_ROBOTSTXT_REQUESTS.",
-                    extra=self._recorder.extra,
                 )
             return Cancelled()
         if is_ignored and middleware is None:
             middleware = "A downloader middleware"
         words = in_words(error) if middleware is None else with_name(error)
         if middleware is not None and self._recorder.is_first(f"{middleware} {is_ignored}"):
-            logger.warning(
+            self._logger.warning(
                 "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
                 "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "
                 "middleware. The stat %(stat)s counts such requests.",
@@ -507,7 +504,6 @@ class Fetcher:
                     "stat": f"{file.stats}/{stat}",
                 },
                 exc_info=None if is_ignored else error,
-                extra=self._recorder.extra,
             )
         return Unreachable(words, url=url)
 

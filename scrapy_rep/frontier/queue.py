@@ -28,15 +28,13 @@ from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import build_from_crawler
 
-from ..logs import get_logger
+from ..logs import spider_logger
 from ..policies.gate import Address, Kind
 from ..scrapy_internals import Bucket, directory_of, state_of, stored_buckets
 from .frontier import Frontier
 from .hosts import Queue, Queues
 from .queued import find_frontier
 from .repair import repair
-
-logger = get_logger(__name__)
 
 MAX_OPEN = 200
 """How many of Scrapy's queues have open files, each one or two."""
@@ -170,6 +168,7 @@ class OriginPriorityQueue(Queues):
         self.names: set[str] = set()
         """The names of the directories in use."""
         self._crawler = crawler
+        self._logger = spider_logger(__name__, crawler.spider)
         self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
         self._queues: dict[Address, OriginQueue] = {}
         self.opened: OrderedDict[tuple[OriginQueue, Bucket], Any] = OrderedDict()
@@ -317,11 +316,10 @@ class OriginPriorityQueue(Queues):
 
     def log_unreadable(self, name: str, bucket: Bucket, error: Exception) -> None:
         """Log that a request, or the file with all requests of a bucket, cannot be read."""
-        logger.error(
+        self._logger.error(
             "A stored request cannot be read, and is skipped (%(path)s): %(error)s",
             {"path": self._path(name, bucket), "error": error},
             exc_info=error,
-            extra={"spider": self._crawler.spider},
         )
 
     def _new_name(self, address: Address) -> str:

@@ -29,7 +29,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from ..clock import Clock
 from ..exceptions import SettingError
-from ..logs import get_logger
+from ..logs import spider_logger
 from ..origin import Origin, Restored, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
@@ -54,8 +54,6 @@ from .reading import read_reports
 
 if TYPE_CHECKING:
     from .archive import Archive
-
-logger = get_logger(__name__)
 
 BUFFER_SIZE = 1 << 16  # bytes of lines that are written at once
 WRITE_INTERVAL = 5.0  # seconds: a process that is killed loses the events of this time
@@ -269,7 +267,8 @@ class CrawlReport(CrawlLog):
         self, crawler: Crawler, settings: Settings, clock: Clock, archive: Archive | None
     ) -> None:
         assert crawler.stats is not None
-        self._crawler, self._stats, self._archive = crawler, crawler.stats, archive
+        self._logger = spider_logger(__name__, crawler.spider)
+        self._stats, self._archive = crawler.stats, archive
         now = clock.time()
         run_id = f"{records.utc(now):%Y%m%dT%H%M%S}-{os.getpid()}-{token_hex(4)}"
         self._targets, self._log_path = paths_of(settings.report, crawler.spider, run_id, now)
@@ -329,12 +328,11 @@ class CrawlReport(CrawlLog):
         self._failures += 1
         self._stats.set_value("robotstxt/report_error_count", self._failures)
         if self._failures == 1:
-            logger.error(
+            self._logger.error(
                 "The report of the crawl cannot be written to %(path)s (REP_REPORT): %(error)s. "
                 "The crawl continues. Later failures are counted in the stat "
                 "robotstxt/report_error_count.",
                 {"path": path, "error": printable(str(error) or type(error).__name__)},
-                extra={"spider": self._crawler.spider},
             )
 
     def _write_report(self) -> None:
@@ -354,10 +352,9 @@ class CrawlReport(CrawlLog):
             except Exception as error:
                 self._report_failure(path, error)
             else:
-                logger.info(
+                self._logger.info(
                     "The report of the crawl is %(path)s.",
                     {"path": path},
-                    extra={"spider": self._crawler.spider},
                 )
 
 
