@@ -31,30 +31,21 @@ def repair(queue_class: type, path: Path) -> None:
 
 
 def _repair_fifo(path: Path) -> None:
-    chunks = sorted(path.glob("q*"), key=_number)
+    chunks = sorted(path.glob("q*"))
     if not chunks:
         return
-    info_path = path / "info.json"
-    info: dict[str, Any] = {"chunksize": 100_000, "tail": [_number(chunks[0]), 0, 0]}
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    info_path, first = path / "info.json", int(chunks[0].name[1:])
+    info: dict[str, Any] = {"chunksize": 100_000, "tail": [first, 0, 0]}
+    with suppress(OSError, ValueError, TypeError, LookupError):
         known = json.loads(info_path.read_text("utf-8"))
-        if (path / f"q{known['tail'][0]:05d}").exists():
+        if known["tail"][0] == first:  # else that chunk was removed with its last record
             info |= known
-    number, count, offset = info["tail"]
-    size, total = 0, count
-    for chunk in chunks:
-        if _number(chunk) < number:
-            chunk.unlink()  # the last record of it was removed before the process ended
-            continue
-        start = offset if _number(chunk) == number else 0
-        found = _whole_records(chunk, start)
-        size, total = size + found, found + (count if _number(chunk) == number else 0)
-    info |= {"size": size, "head": [_number(chunks[-1]), total]}
+    _, count, offset = info["tail"]
+    found = [_whole_records(chunk, 0) for chunk in chunks[1:]]
+    found.insert(0, _whole_records(chunks[0], offset))
+    in_last = found[-1] + (count if len(chunks) == 1 else 0)
+    info |= {"size": sum(found), "head": [first + len(chunks) - 1, in_last]}
     info_path.write_text(json.dumps(info), "utf-8")
-
-
-def _number(chunk: Path) -> int:
-    return int(chunk.name[1:])
 
 
 def _whole_records(chunk: Path, offset: int) -> int:
