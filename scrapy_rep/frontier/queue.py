@@ -175,8 +175,8 @@ class OriginPriorityQueue(Queues):
         """Those of Scrapy's queues that are open. The least recently used come first."""
         free = _open_files_limit() - OTHER_FILES - frontier.settings.most_connections
         self._most_open = max(min(MAX_OPEN, free // 2), 4)
-        self._changed: set[tuple[OriginQueue, Bucket]] = set()
-        """Those that were used since :meth:`save` was called."""
+        self._has_changed = False
+        """Whether one on a disk was used since :meth:`save` was called, which closes all."""
         self._state: dict[str, list[int]] = {}
         self._next_save = 0.0
         self._size = 0
@@ -240,13 +240,8 @@ class OriginPriorityQueue(Queues):
     def close(self) -> Any:
         """Close all files, and write the index. Returns the state, which the next crawl gets."""
         self.frontier.queues.remove(self)
-        for queue, bucket in tuple(self.opened):
-            self.close_bucket(queue, bucket)
-        stored: dict[str, Stored] = {
-            queue.name: (queue.address, queue.buckets) for queue in self._queues.values()
-        }
-        stored |= self._unread
-        self._unread = {}
+        self._close_all()
+        stored, self._unread = self._stored(), {}
         if self.key and stored:
             index = {
                 name: [address, {str(bucket): size for bucket, size in buckets.items()}]
@@ -259,18 +254,24 @@ class OriginPriorityQueue(Queues):
         """Bring what has changed to the disk, so that a crawl that is killed loses little of it."""
         clock = self.frontier.clock
         began = clock.monotonic()
-        if not self._changed or began < self._next_save:  # never in memory
+        if not self._has_changed or began < self._next_save:  # never in memory
             return
-        for queue, bucket in self._changed & self.opened.keys():
-            self.close_bucket(queue, bucket)  # queuelib writes its buffers and its size
-        self._changed.clear()
-        state = state_of({each.name: each.buckets for each in self._queues.values()})
-        state |= state_of({name: buckets for name, (_, buckets) in self._unread.items()})
+        self._close_all()  # queuelib writes its buffers and its size
+        self._has_changed = False
+        state = state_of({name: buckets for name, (_, buckets) in self._stored().items()})
         if state != self._state:
             self._state, path = state, Path(self.key, "active.json")
             path.with_suffix(".new").write_text(json.dumps(state), "utf-8")
             path.with_suffix(".new").replace(path)
         self._next_save = began + max(SAVE_INTERVAL, 20 * (clock.monotonic() - began))
+
+    def _close_all(self) -> None:
+        for queue, bucket in tuple(self.opened):
+            self.close_bucket(queue, bucket)
+
+    def _stored(self) -> dict[str, Stored]:
+        read = {queue.name: (queue.address, queue.buckets) for queue in self._queues.values()}
+        return {**read, **self._unread}
 
     def remove(self, queue: OriginQueue) -> None:
         """Forget a queue without requests, and remove its directory."""
@@ -295,7 +296,7 @@ class OriginPriorityQueue(Queues):
             found = self._make(queue.name, bucket)
         self.opened[queue, bucket] = found
         if self.key:
-            self._changed.add((queue, bucket))
+            self._has_changed = True
             if len(self.opened) > self._most_open:
                 self.close_bucket(*next(iter(self.opened)))
         return found
