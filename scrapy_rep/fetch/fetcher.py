@@ -35,7 +35,6 @@ from ..protocol.access import (
     Cancelled,
     CopyInfo,
     FetchResult,
-    NotModified,
     Rules,
     Unavailable,
     Unreachable,
@@ -444,10 +443,7 @@ class Fetcher:
     def _event(self, file: OriginFile, download: Download) -> FetchResult | None:
         """Return what a response means; None for a redirect."""
         answer, now = download.answer, self._clock.time()
-        step = self._clock.step(now)
-        event = access.event_of(answer, self._policy(file), file.parse, now)
-        if isinstance(event, (Rules, NotModified, Unavailable)):
-            event = event._replace(expires_at=event.expires_at - step)
+        event = access.event_of(answer, self._policy(file, now), file.parse, now)
         is_broken = isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY
         if is_broken and download.is_stopped:
             names = stopping_receivers(self._crawler)
@@ -468,13 +464,13 @@ class Fetcher:
         )
         return event._replace(copy=copy)
 
-    def _policy(self, file: OriginFile) -> AccessPolicy:
-        return access_policy(self._settings, file)._replace(shared=self._shared)
+    def _policy(self, file: OriginFile, now: float) -> AccessPolicy:
+        policy, step = access_policy(self._settings, file), self._clock.step(now)
+        return policy._replace(shared=self._shared, clock_step=step)
 
     def _unavailable(self, file: OriginFile, answer: Answer) -> Unavailable:
         now = self._clock.time()
-        event = access.unavailable(answer, self._policy(file), now)
-        return event._replace(expires_at=event.expires_at - self._clock.step(now))
+        return access.unavailable(answer, self._policy(file, now), now)
 
     def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
         if file.is_cancelled:

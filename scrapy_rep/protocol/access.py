@@ -82,6 +82,8 @@ class AccessPolicy(NamedTuple):
     max_ttl: float = DEFAULT_LIFETIME
     shared: bool = False
     """Whether several crawlers use the copies."""
+    clock_step: float = 0
+    """How far the clock of the responses is ahead of the one on which they become stale."""
 
     def expires_at(
         self, headers: Mapping[str, str], now: float, default: float = DEFAULT_LIFETIME
@@ -92,7 +94,7 @@ class AccessPolicy(NamedTuple):
         """
         own = lifetime(headers, now, shared=self.shared)
         remaining = default if own is None else own - age_of(headers, now)
-        return now + min(max(remaining, self.min_ttl), self.max_ttl)
+        return now - self.clock_step + min(max(remaining, self.min_ttl), self.max_ttl)
 
 
 _ANUBIS = re.compile(b"/[.]within[.]website/x/cmd/anubis/|id=[\"']anubis_challenge[\"']")
