@@ -8,6 +8,7 @@ and while requests wait in the downloader. Nothing of Scrapy is replaced.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from hashlib import md5
@@ -274,6 +275,9 @@ def directory_of(name: str) -> str:
     return f"{safe}-{md5(name.encode(), usedforsecurity=False).hexdigest()}"
 
 
+_is_bucket = re.compile("-?[0-9]+s?").fullmatch
+
+
 def stored_buckets(key: str, state: Any) -> dict[str, list[Bucket]]:
     """Return the buckets in JOBDIR by the name of the host, an empty one for all hosts together.
 
@@ -283,13 +287,15 @@ def stored_buckets(key: str, state: Any) -> dict[str, list[Bucket]]:
     names = state if isinstance(state, Mapping) else ()  # ScrapyPriorityQueue has a list
     directories = {directory_of(name): name for name in names if name}
     for each in _files_in(key):
-        if each not in directories and _bucket_of(each) is None and os.path.isdir(f"{key}/{each}"):
+        if each not in directories and not _is_bucket(each) and os.path.isdir(f"{key}/{each}"):
             name = each[-32:]
             os.rename(f"{key}/{each}", f"{key}/{directory_of(name)}")
             directories[directory_of(name)] = name
     found = {name: _files_in(f"{key}/{directory}") for directory, name in directories.items()}
     found[""] = _files_in(key)
-    return {name: [*filter(None, map(_bucket_of, files))] for name, files in found.items()}
+    return {
+        name: [*map(Bucket.from_text, filter(_is_bucket, files))] for name, files in found.items()
+    }
 
 
 def _files_in(path: str) -> list[str]:
@@ -297,13 +303,6 @@ def _files_in(path: str) -> list[str]:
         return os.listdir(path)
     except OSError:
         return []
-
-
-def _bucket_of(file: str) -> Bucket | None:
-    try:
-        return Bucket.from_text(file)
-    except ValueError:
-        return None
 
 
 def state_of(buckets: Mapping[str, Iterable[Bucket]]) -> dict[str, list[int]]:
