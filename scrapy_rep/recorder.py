@@ -21,7 +21,7 @@ from .logs import spider_logger
 from .origin import Origin, Restored, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
-from .protocol.pacing import Pacing, describe
+from .protocol.pacing import describe
 from .protocol.paths import origin_of
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
@@ -51,8 +51,8 @@ class Events:
     def fetched(self, origin: Origin, event: FetchResult | Restored, body: bytes | None) -> None:
         """Log the result of a fetch. ``body`` is the file as it was received, if it was."""
 
-    def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
-        """Log the pace that a site asks for."""
+    def paced(self, origin: Origin, pace: str, delay: float) -> None:
+        """Log the pace that a site asks for, and the delay of its host."""
 
     def page(self, url: str, directives: Any, usage: Mapping[str, bool]) -> None:
         """Log the directives and uses of a response."""
@@ -152,25 +152,19 @@ class Recorder:
         self.add_seconds(f"robotstxt/wait_seconds/{kind}", seconds)
 
     def held(
-        self,
-        host: str,
-        origin: str | None,
-        *,
-        status: int,
-        seconds: float,
-        added: float,
-        is_first: bool,
+        self, host: str, origin: str | None, seconds: float, added: float, first: int | None
     ) -> None:
         """Record that a host has asked for fewer requests, and is held for so many seconds.
 
-        ``added`` is how much longer that is than it was held before.
+        ``added`` is how much longer that is than it was held before, and ``first`` the status if
+        the last answer did not ask for that.
         """
-        if is_first:
+        if first is not None:
             self._logger.info(
                 "%(host)s asks for fewer requests: it answered with status %(status)d. No request "
                 "to it starts for %(seconds)s s (REP_BACKOFF), and then one at a time until it "
                 "gives another answer.",
-                {"host": host, "status": status, "seconds": f"{seconds:.3g}"},
+                {"host": host, "status": first, "seconds": f"{seconds:.3g}"},
             )
         self.count("robotstxt/backoff_count")
         self.add_seconds("robotstxt/backoff_seconds", added)
@@ -268,23 +262,18 @@ class Recorder:
             )
 
     def paced(
-        self,
-        origin: Origin,
-        agents: tuple[str, ...],
-        pacing: Pacing | None,
-        *,
-        delay: float,
-        host_delay: float,
+        self, origin: Origin, agents: tuple[str, ...], delay: float, host_delay: float
     ) -> None:
         """Record the pace that a robots.txt sets for a crawler, and the delay that applies.
 
         ``delay`` is what it means, in seconds, and ``host_delay`` the longest one of its host.
         """
-        text = describe(origin.content, agents) if pacing and origin.content else None
-        if text is not None and text != origin.notes.logged_pace:
+        content, obeys = origin.content, self._settings.obey_rate_limits
+        text = describe(content, agents) if content else ""
+        if content and text and obeys and text != origin.notes.logged_pace:
             origin.notes.logged_pace = text
             effects = [f"Requests to its host are at least {delay:g} s apart now"] if delay else []
-            if pacing and pacing.hours:
+            if content.visit_time(agents):
                 effects.append(
                     "Outside its Visit-time, requests wait up to "
                     f"{self._settings.max_wait:g} s (REP_MAX_WAIT), then they are dropped"
@@ -294,7 +283,7 @@ class Recorder:
                 "The robots.txt of %(origin)s sets %(records)s. %(effect)s.",
                 {"origin": origin.key, "records": text, "effect": effect},
             )
-        self.events.paced(origin, agents, host_delay)
+        self.events.paced(origin, text, host_delay)
 
     def unclear_agent(self, problem: str) -> None:
         """Record that the product token of a crawler is unclear."""

@@ -226,7 +226,7 @@ def _crawl(made: SampleLog, number: int, host: str, pages: int) -> None:
     origin = fetched(made, key, _FILE.format(host=host, delay=delay or "none").encode(), event)
     if event is None:
         made.delay_of = lambda _: float(delay)
-        made.paced(origin, _TOKENS, float(delay))
+        made.paced(origin, f"Crawl-delay: {delay}" if delay else "", float(delay))
     else:
         made.delay_of = lambda _: 0.0
     paths = [f"/item/{page}" for page in range(pages)]

@@ -194,6 +194,5 @@ class Fetches:
         delay = policies.delay(origin, tokens)
         if delay is not None:
             self._demand.set_delay(origin.host, origin.key, delay)
-        pacing = policies.pacing(origin, tokens) if delay is not None else None
         host_delay = self._demand.delay_of(origin.host)
-        self._recorder.paced(origin, tokens, pacing, delay=delay or 0, host_delay=host_delay)
+        self._recorder.paced(origin, tokens, delay or 0, host_delay)

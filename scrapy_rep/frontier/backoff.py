@@ -52,9 +52,7 @@ class Backoff:
             if seconds is not None:  # a little later: not counted as one more
                 host.held_until = max(host.held_until, now + hold)
             return False
-        self._recorder.held(
-            host.name, origin, status=status, seconds=hold, added=added, is_first=is_first
-        )
+        self._recorder.held(host.name, origin, hold, added, status if is_first else None)
         self._hold(host, hold)
         if now - host.held_since >= LONG_BACKOFF:
             self._recorder.held_long(host.name, hold, sum(queue.size for queue in host.queues))

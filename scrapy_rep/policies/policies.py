@@ -225,10 +225,6 @@ class Policies:
 
     # The pace of hosts.
 
-    def pacing(self, origin: Origin, tokens: tuple[str, ...]) -> Pacing | None:
-        """Return the pace that an origin sets for these tokens; None if it sets none."""
-        return pacing_of(origin, tokens, self._terms)
-
     def delay(self, origin: Origin, tokens: tuple[str, ...]) -> float | None:
         """Return the delay that an origin sets for these tokens, in seconds; 0 if it sets none.
 

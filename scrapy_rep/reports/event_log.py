@@ -34,7 +34,6 @@ from ..origin import Origin, Restored, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens, text_of
-from ..protocol.pacing import describe
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
 from ..protocol.verdict import Verdict
@@ -203,8 +202,7 @@ class CrawlLog(Events):
                 kept = text.decode("utf-8", "replace")
             self._add(records.FileEvent(digest, len(body), kept))
 
-    def paced(self, origin: Origin, agents: tuple[str, ...], delay: float) -> None:
-        pace = "" if origin.content is None else describe(origin.content, agents)
+    def paced(self, origin: Origin, pace: str, delay: float) -> None:
         self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:

@@ -409,6 +409,6 @@ def test_the_last_pace_is_stated() -> None:
     made = log()
     for records, delay in [("Crawl-delay: 1", 1.0), ("Crawl-delay: 2", 5.0)]:
         origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
-        made.paced(origin, ("mybot",), delay)
+        made.paced(origin, records, delay)
     (report,) = made.report().origins
     assert report.pace == AskedPace("Crawl-delay: 2", 5)
