@@ -28,18 +28,6 @@ from ..closing import Closing
 from ..logs import spider_logger
 from ..origin import OriginFile, Restored
 from ..protocol import access
-from ..protocol.access import (
-    AccessPolicy,
-    AccessResult,
-    Answer,
-    Cancelled,
-    CopyInfo,
-    FetchResult,
-    Rules,
-    Unavailable,
-    Unreachable,
-    retry_pause,
-)
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
 from ..protocol.verdict import Verdict
@@ -47,20 +35,7 @@ from ..recorder import Recorder
 from ..scrapy_internals import WATCH_INTERVAL, Engine, middleware_that_raised, proxy_keys
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
 from ..stores.entry import is_validator
-from .downloader import (
-    DOWNLOAD,
-    HANDLERS,
-    META,
-    VALIDATORS,
-    Download,
-    Downloaded,
-    Record,
-    downloaded,
-    in_words,
-    is_out_of_files,
-    stopping_receivers,
-    with_name,
-)
+from . import downloader
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import HopCookies, redirect_target, refusal
 
@@ -81,32 +56,20 @@ for. Most files arrive within half a second."""
 
 
 class Demand(Protocol):
-    """What fetches have to know of the requests of a crawl, and who is told about their results."""
+    """What fetches have to know of the requests of a crawl, and who is told about their results.
+
+    It is a part of the frontier, whose methods have the same names.
+    """
 
     @property
-    def queue_size(self) -> int:
-        """How many requests the scheduler has."""
-
-    def needs(self, origin: str) -> bool:
-        """Whether the queues have requests to an origin."""
-
-    def uses(self, origin: str) -> bool:
-        """Whether an origin has to stay in memory."""
-
-    def is_waiting(self, request: Request) -> bool:
-        """Whether a request waits in the downloader."""
-
-    def finish(self, request: Request) -> None:
-        """End a request, if it is in progress."""
-
-    def delay_of(self, host: str) -> float:
-        """Return the delay of a host in seconds; 0 if it has none."""
-
-    def set_delay(self, host: str, origin: str, seconds: float) -> None:
-        """Set the delay of a host that one of its origins asks for."""
-
-    def update_origin(self, host: str, origin: str) -> None:
-        """Look at the queues of an origin again."""
+    def queue_size(self) -> int: ...
+    def needs(self, origin: str) -> bool: ...
+    def uses(self, origin: str) -> bool: ...
+    def is_waiting(self, request: Request) -> bool: ...
+    def finish(self, request: Request) -> None: ...
+    def delay_of(self, host: str) -> float: ...
+    def set_delay(self, host: str, origin: str, seconds: float) -> None: ...
+    def update_origin(self, host: str, origin: str) -> None: ...
 
 
 class Parts(NamedTuple):
@@ -134,7 +97,9 @@ class Fetcher:
     ``shared``: several crawlers use the copies. ``record`` is called with each response.
     """
 
-    def __init__(self, parts: Parts, *, shared: bool = False, record: Record | None = None) -> None:
+    def __init__(
+        self, parts: Parts, *, shared: bool = False, record: downloader.Record | None = None
+    ) -> None:
         self._crawler = parts.crawler
         self._logger = spider_logger(__name__, parts.crawler.spider)
         self._settings = settings = parts.settings
@@ -162,7 +127,7 @@ class Fetcher:
     def start(
         self,
         file: OriginFile,
-        fetch: Callable[[], Awaitable[FetchResult | Restored]],
+        fetch: Callable[[], Awaitable[access.FetchResult | Restored]],
         finish: Callable[[Any], None],
     ) -> None:
         """Fetch a file in a task of its own, unless it is being fetched.
@@ -174,17 +139,17 @@ class Fetcher:
         if url in self.in_progress:
             return
 
-        def end(result: FetchResult | Restored | Failure) -> None:
+        def end(result: access.FetchResult | Restored | Failure) -> None:
             del self.in_progress[url]
             self.recent.discard(url)
             if isinstance(result, Failure):
                 assert result.value is not None
                 result = self.unexpected(file, result.value)
-            if isinstance(result, Unreachable):
+            if isinstance(result, access.Unreachable):
                 self._count(file, "unreachable")
-            elif isinstance(result, Unavailable):
+            elif isinstance(result, access.Unavailable):
                 self._count(file, "unavailable")
-                if result.result is not AccessResult.UNAVAILABLE:
+                if result.result is not access.AccessResult.UNAVAILABLE:
                     self._count(file, f"unavailable/{result.result}")
             finish(result)
 
@@ -268,7 +233,7 @@ class Fetcher:
 
     async def fetch(
         self, file: OriginFile, page: Request, *, may_fetch: MayFetch | None = None
-    ) -> FetchResult:
+    ) -> access.FetchResult:
         """Fetch a file, and retry as the settings say.
 
         The fetch uses the proxy and the User-Agent of ``page``, which needs the file. If no request
@@ -280,10 +245,10 @@ class Fetcher:
                 event = await self._follow(file, page, may_fetch)
             except Exception as error:
                 event = self.unexpected(file, error)
-            if not isinstance(event, Unreachable) or not self._is_wanted(file.key):
+            if not isinstance(event, access.Unreachable) or not self._is_wanted(file.key):
                 break
             # A site that asks for a short pause gets it. A long one is for later requests.
-            pause = event.retry_after or retry_pause(attempt - 1)
+            pause = event.retry_after or access.retry_pause(attempt - 1)
             is_long = event.retry_after is not None and pause > self._settings.timeout
             if is_long or not event.may_retry or attempt > self._settings.retry_times:
                 break
@@ -296,23 +261,23 @@ class Fetcher:
                 "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
                 {**values, "attempt": attempt + 1},
             )
-        if isinstance(event, Cancelled) and not file.is_cancelled:  # no file is free
+        if isinstance(event, access.Cancelled) and not file.is_cancelled:  # no file is free
             await self._clock.sleep(FILES_PAUSE)
         return event
 
-    def unexpected(self, file: OriginFile, error: BaseException) -> FetchResult:
+    def unexpected(self, file: OriginFile, error: BaseException) -> access.FetchResult:
         """Return the result of an attempt that ended in an error which nobody foresaw.
 
         Such an attempt has failed like any other. The first error of an origin is logged.
         """
         result = self._failed(file, error, file.file_url)
-        if isinstance(result, Unreachable):
+        if isinstance(result, access.Unreachable):
             self._log_error(file, error, ", which is treated as unreachable")
         return result
 
     async def _follow(  # noqa: C901 - one hop after the other, and each way in which one ends
         self, file: OriginFile, page: Request, may_fetch: MayFetch | None
-    ) -> FetchResult:
+    ) -> access.FetchResult:
         """Request a file, and follow up to five redirects (RFC 9309 §2.3.1.2)."""
         left, wait_left = self._settings.timeout, self._settings.max_crawl_delay
         first, url, cookies, visited = None, file.file_url, HopCookies(), set[tuple[str, bytes]]()
@@ -322,7 +287,7 @@ class Fetcher:
             visited.add((url, cookie))
             if may_fetch is not None and not await may_fetch(url, page):
                 self._count(file, "disallowed")  # as if the site refused it, but nothing is sent
-                return self._unavailable(file, Answer(url, 403, None, from_cache=True))
+                return self._unavailable(file, access.Answer(url, 403, None, from_cache=True))
             request = self._request(file, page, url, cookie)
             try:
                 response = await self._send(request, left, wait_left)
@@ -331,36 +296,36 @@ class Fetcher:
                 return self._failed(file, error, url)
             first, status = first or response, response.answer.status
             if (problem := refusal(first, url, response)) is not None:
-                return Unreachable(problem, url=url)
+                return access.Unreachable(problem, url=url)
             event = self._event(file, response)
             if event is not None:
                 return event
             location = response.response.headers.get("Location")
             if not location:
-                return Unreachable(f"status {status} without a Location", status, url)
+                return access.Unreachable(f"status {status} without a Location", status, url)
             target = redirect_target(url, location)
             if target is None:
                 where = printable(location[:1000].decode("utf-8", "replace"))
-                return Unreachable(f"redirect to {where} refused", status, url)
+                return access.Unreachable(f"redirect to {where} refused", status, url)
             set_cookies = response.response.headers.getlist("Set-Cookie")
             cookies.update(url, set_cookies, self._clock.time())
             is_loop = (target, cookies.header(target)) in visited
             if is_loop or len(visited) > access.MAX_REDIRECTS:
                 if self._settings.on_too_many_redirects == "unreachable":
-                    return Unreachable(access.TOO_MANY_REDIRECTS, status, url)
+                    return access.Unreachable(access.TOO_MANY_REDIRECTS, status, url)
                 return self._unavailable(file, response.answer)._replace(status=None)
             left -= self._clock.monotonic() - response.started
             wait_left -= response.waited
             if left <= 0:
                 return self._failed(file, TimeoutError(), url)
             if (problem := refusal(first, target)) is not None:
-                return Unreachable(problem, status, url)
+                return access.Unreachable(problem, status, url)
             self._count(file, "redirect_count")
             file.redirects = (*file.redirects, url)
             url = target
 
     def _request(self, file: OriginFile, page: Request, url: str, cookie: bytes) -> Request:
-        meta = {**self._meta_from(page, url), **META}
+        meta = {**self._meta_from(page, url), **downloader.META}
         names = ("Proxy-Authorization", "User-Agent") if "proxy" in meta else ("User-Agent",)
         headers: dict[str, Any] = {
             name: page.headers[name] for name in names if name in page.headers
@@ -377,7 +342,9 @@ class Fetcher:
         headers.update(validators)
         request = Request(url, callback=NO_CALLBACK, priority=PRIORITY, headers=headers, meta=meta)
         record = self._record if file.path == ROBOTS_TXT else None
-        request.meta[DOWNLOAD] = Download(file, request.url, self._clock, record, validators)
+        request.meta[downloader.DOWNLOAD] = downloader.Download(
+            file, request.url, self._clock, record, validators
+        )
         return request
 
     def _meta_from(self, page: Request, url: str) -> dict[str, Any]:
@@ -389,7 +356,7 @@ class Fetcher:
 
     async def _send(  # noqa: C901 - what it begins, it ends, however the download does
         self, request: Request, seconds: float, max_wait: float
-    ) -> Download:
+    ) -> downloader.Download:
         """Send a request, and return its response. See :meth:`Permit.run` for its time.
 
         Raises TimeoutError, and the errors of Scrapy.
@@ -397,7 +364,7 @@ class Fetcher:
 
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
-        download: Download = request.meta[DOWNLOAD]
+        download: downloader.Download = request.meta[downloader.DOWNLOAD]
         async with self.limit.permit() as permit:
             self._count(download.file, "request_count")
             download.started = self._clock.monotonic()
@@ -405,7 +372,7 @@ class Fetcher:
             if self._settings.connections is None:  # else it would wait for a connection there
                 self._engine.exclude(request)
             # Scrapy calls these for each piece of each page: they are connected only if needed.
-            for handler, signal in HANDLERS:
+            for handler, signal in downloader.HANDLERS:
                 signals.connect(handler, signal=signal)
             try:
                 sent = engine.download_async(request)
@@ -415,20 +382,20 @@ class Fetcher:
                     max_wait,
                     lambda: self._demand.is_waiting(request) or self._engine.waits_in_slot(request),
                 )
-            except Downloaded as end:
+            except downloader.Downloaded as end:
                 response = end.response
             except StopDownload as stop:  # another component stopped it, as a failure
                 if stop.response is None:
                     raise
                 response = stop.response
-                downloaded(request, response)  # Scrapy sends no signal
+                downloader.downloaded(request, response)  # Scrapy sends no signal
             finally:
                 if len(self.limit.in_progress) == 1:
-                    for handler, signal in HANDLERS:
+                    for handler, signal in downloader.HANDLERS:
                         signals.disconnect(handler, signal=signal)
                 self._engine.include(request)
                 self._demand.finish(request)
-                request.meta.pop(DOWNLOAD, None)  # it has a reference to the request
+                request.meta.pop(downloader.DOWNLOAD, None)  # it has a reference to the request
         if "download_stopped" in response.flags:
             # The connection is about to close. A page that reused it would be sent twice.
             await self._clock.sleep(0)
@@ -440,19 +407,19 @@ class Fetcher:
     def _count(self, file: OriginFile, stat: str) -> None:
         self._recorder.count(f"{file.stats}/{stat}")
 
-    def _event(self, file: OriginFile, download: Download) -> FetchResult | None:
+    def _event(self, file: OriginFile, download: downloader.Download) -> access.FetchResult | None:
         """Return what a response means; None for a redirect."""
         answer, now = download.answer, self._clock.time()
         event = access.event_of(answer, self._policy(file, now), file.parse, now)
-        is_broken = isinstance(event, Unreachable) and event.failure == access.BROKEN_BODY
+        is_broken = isinstance(event, access.Unreachable) and event.failure == access.BROKEN_BODY
         if is_broken and download.is_stopped:
-            names = stopping_receivers(self._crawler)
+            names = downloader.stopping_receivers(self._crawler)
             failure = (
                 f"a signal handler of this crawl stopped the download ({names}). Let it skip "
                 "requests with meta['is_robotstxt_request']"
             )
-            return Unreachable(failure, answer.status, answer.url, may_retry=False)
-        if not isinstance(event, Rules):
+            return access.Unreachable(failure, answer.status, answer.url, may_retry=False)
+        if not isinstance(event, access.Rules):
             return event
         if event.body is not answer.body:
             self._count(file, "unwrapped_count")
@@ -464,30 +431,30 @@ class Fetcher:
         )
         return event._replace(copy=copy)
 
-    def _policy(self, file: OriginFile, now: float) -> AccessPolicy:
+    def _policy(self, file: OriginFile, now: float) -> access.AccessPolicy:
         policy, step = access_policy(self._settings, file), self._clock.step(now)
         return policy._replace(shared=self._shared, clock_step=step)
 
-    def _unavailable(self, file: OriginFile, answer: Answer) -> Unavailable:
+    def _unavailable(self, file: OriginFile, answer: access.Answer) -> access.Unavailable:
         now = self._clock.time()
         return access.unavailable(answer, self._policy(file, now), now)
 
-    def _failed(self, file: OriginFile, error: BaseException, url: str) -> FetchResult:
+    def _failed(self, file: OriginFile, error: BaseException, url: str) -> access.FetchResult:
         if file.is_cancelled:
-            return Cancelled()
+            return access.Cancelled()
         is_ignored, middleware = isinstance(error, IgnoreRequest), middleware_that_raised(error)
         stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
         self._count(file, stat)
-        if is_out_of_files(error):
+        if downloader.is_out_of_files(error):
             if self._recorder.is_first("too many files"):
                 self._logger.warning(
                     "This process has too many open files, so robots.txt files are fetched later. "
                     "Raise its limit (ulimit -n), or lower REP_CONCURRENT_ROBOTSTXT_REQUESTS.",
                 )
-            return Cancelled()
+            return access.Cancelled()
         if is_ignored and middleware is None:
             middleware = "A downloader middleware"
-        words = in_words(error) if middleware is None else with_name(error)
+        words = downloader.in_words(error) if middleware is None else downloader.with_name(error)
         if middleware is not None and self._recorder.is_first(f"{middleware} {is_ignored}"):
             self._logger.warning(
                 "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
@@ -501,19 +468,19 @@ class Fetcher:
                 },
                 exc_info=None if is_ignored else error,
             )
-        return Unreachable(words, url=url)
+        return access.Unreachable(words, url=url)
 
 
 def longest_fetch(settings: Settings) -> float:
     """Return the seconds of a fetch whose attempts wait for the host of a redirect and time out."""
     attempt = TIMEOUT_MARGIN * settings.timeout + settings.max_crawl_delay
-    pauses = map(retry_pause, range(settings.retry_times))
+    pauses = map(access.retry_pause, range(settings.retry_times))
     return attempt * (settings.retry_times + 1) + sum(pauses)
 
 
-def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
+def access_policy(settings: Settings, file: OriginFile) -> access.AccessPolicy:
     """Return what the settings say about the responses to requests for a file."""
-    return AccessPolicy(
+    return access.AccessPolicy(
         settings.disallow_statuses,
         file.host in settings.server_error_hosts,
         settings.not_robots if file.path == ROBOTS_TXT else None,
@@ -521,9 +488,9 @@ def access_policy(settings: Settings, file: OriginFile) -> AccessPolicy:
     )
 
 
-def _validators(copy: CopyInfo | None, url: str) -> dict[str, bytes]:
+def _validators(copy: access.CopyInfo | None, url: str) -> dict[str, bytes]:
     """Return the headers that validate the copy from a URL, which may come from any store."""
     if copy is None or url != copy.url:
         return {}
-    values = zip(VALIDATORS, (copy.etag, copy.last_modified), strict=True)
+    values = zip(downloader.VALIDATORS, (copy.etag, copy.last_modified), strict=True)
     return {name: str(value).encode("latin-1") for name, value in values if is_validator(value)}
