@@ -42,7 +42,7 @@ PAGE_DIRECTIVES = "page_directives"  # the PageDirectives of the response
 USAGE = "robotstxt_usage"  # the uses that the response grants (True) or refuses (False), by name
 LINK_REL = "robotstxt_link_rel"  # the `rel` values of the request's link, as a sorted tuple
 OBEY_NOFOLLOW = "robotstxt_obey_nofollow"  # False: sent although its page or link says nofollow
-# The names of these are Scrapy's. Each is True or missing.
+# Each of these is True or missing. The names of the first two are Scrapy's.
 DONT_OBEY = "dont_obey_robotstxt"  # the request is exempt from robots.txt
 DONT_RETRY = "dont_retry"  # the request is not retried
 IS_ROBOTSTXT_REQUEST = "is_robotstxt_request"  # a middleware makes the request for a robots.txt
