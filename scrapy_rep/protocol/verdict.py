@@ -118,9 +118,7 @@ class Verdict(NamedTuple):
         return self.allowed
 
     def __str__(self) -> str:
+        text, mark = f"{self.rule}, for {printable(self.agent or '')}", ", "
         if self.rule is None:
-            detail = f": {printable(self.detail)}" if self.detail else ""
-            reason = NO_MATCH if self.reason is Reason.RULES else self.reason
-            return f"{reason}{detail}"
-        detail = f", {printable(self.detail)}" if self.detail else ""
-        return f"{self.rule}, for {printable(self.agent or '')}{detail}"
+            text, mark = NO_MATCH if self.reason is Reason.RULES else self.reason.value, ": "
+        return f"{text}{mark}{printable(self.detail)}" if self.detail else text
