@@ -24,7 +24,6 @@ class LocalRulesFile(LocalRules):
     def __init__(self, path: str) -> None:
         self._path = path
         self._version = _version(path)
-        """What shows that the file may have changed."""
         self.reading: Future[dict[str, list[LocalRule]]] | None = None
         """The rules of a changed file, which a thread reads: 3,000 tables take a second."""
         try:

@@ -54,7 +54,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._logger = spider_logger(__name__, crawler.spider)
         self.crawl = crawl = Crawl(crawler, settings)
         self.policies = crawl.policies
-        """The policies of the crawl."""
         self.frontier = crawl.frontier
         self._recorder = crawl.recorder
         self._in_progress = crawl.frontier.in_progress

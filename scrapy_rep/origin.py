@@ -136,7 +136,6 @@ class Notes:
     logged_error: bool = False
     """Whether an error in a fetch that nobody foresaw was logged."""
     logged_pace: str | None = None
-    """The text about the pace that was logged last."""
     logged_unavailable: str = ""
     """Why there were no rules, if that was logged."""
 
@@ -219,8 +218,9 @@ class Tdm(NamedTuple):
 class Origin(OriginFile):
     """One origin (scheme, host, port), and what is known of its robots.txt.
 
-    Only events change it, and a store keeps most of it. Before ``refresh_at``, :meth:`verdict` can
-    be called at once: this is the hot path. Times are seconds since 1970.
+    Only events change it. A store keeps most of it: :class:`.Entry` says more of these fields.
+    Before ``refresh_at``, :meth:`verdict` can be called at once: this is the hot path. Times are
+    seconds since 1970.
     """
 
     name, path, stats = "robots.txt", ROBOTS_TXT, "robotstxt"
@@ -232,18 +232,13 @@ class Origin(OriginFile):
     size: int = 0
     """The bytes of the good copy as it was received."""
     status: int | None = None
-    """The status of the last response; None if there was no HTTP response."""
     url: str | None = None
-    """The URL of the last response, after redirects."""
     failure: str | None = None
-    """Why the origin is unreachable, in words."""
     refresh_at: float = 0
     """When a fetch is due next, in the background or not."""
     expires_at: float = 0
-    """When the freshness lifetime of the last response ends."""
     unreachable_since: float | None = None
     failures: int = 0
-    """The number of failed fetches in a row."""
     unavailable: AccessResult = AccessResult.UNAVAILABLE
     """Why the last response had no rules, in the state UNAVAILABLE."""
     fetched_at: float = 0
@@ -252,7 +247,6 @@ class Origin(OriginFile):
     """Where the last response came from: ``site``, ``http-cache``, or ``store`` if another crawl,
     or an earlier one, got it."""
     in_flight: bool = False
-    """Whether a fetch is in progress."""
     tdm: Tdm | None = None
     """What is known of the TDM file; None before its first fetch has ended."""
     has_pacing: bool = False

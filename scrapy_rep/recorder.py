@@ -68,7 +68,6 @@ class Recorder:
         assert crawler.stats is not None
         self._logger = spider_logger(__name__, crawler.spider)
         self.extra = {"spider": crawler.spider}
-        """What each log line of the crawl has."""
         self._settings = settings
         self._clock = clock
         self.stats = crawler.stats

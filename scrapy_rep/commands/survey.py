@@ -142,7 +142,6 @@ class Inputs:
         self._context = context
         self.is_complete = True
         self.row_files: list[Path] = []
-        """Files with rows of other surveys, which the database reads."""
         self._lists: list[str] = []
         self._readers = [self._reader(name) for name in names]
 

@@ -26,7 +26,6 @@ MAX_CELL = 400
 Renderables: TypeAlias = "Iterator[RenderableType]"
 
 Row = tuple[str, "Text | str"]
-"""A name and a value."""
 
 
 def word(allowed: bool | None) -> Text:

@@ -325,7 +325,6 @@ def _text(root: Any) -> str:
 
 
 def _words(text: str | None) -> str:
-    """Return a text in one line, cut."""
     return " ".join((text or "")[: 4 * MAX_TITLE].split())[:MAX_TITLE]
 
 

@@ -261,7 +261,6 @@ HANDLERS = (
     (_reached_downloader, signals.request_reached_downloader),
     (downloaded, signals.response_downloaded),
 )
-"""The signal handlers of downloads, and their signals."""
 
 
 def stopping_receivers(crawler: Crawler) -> str:
@@ -303,7 +302,6 @@ _BY_NAME = {name: words for words, names in _WORDS.items() for name in names.spl
 """The words for an error, by the name of its class, which several libraries share."""
 
 _TLS = ("OpenSSL", "ssl", "service_identity")
-"""The modules whose errors are those of TLS."""
 
 
 def in_words(error: BaseException) -> str:

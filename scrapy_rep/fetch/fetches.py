@@ -46,7 +46,6 @@ class Fetches:
         self.can_begin = fetcher.limit.can_begin
         """Returns whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
         self.recent = fetcher.recent
-        """The URLs of the fetches that began just now."""
         self._bodies: dict[str, bytes] | None = None
 
     def keep_bodies(self) -> dict[str, bytes]:
@@ -123,7 +122,6 @@ class Fetches:
         self._origins.evict(self._is_in_use)
 
     def _is_in_use(self, key: str) -> bool:
-        """Whether an origin has to be kept in memory."""
         return self._demand.uses(key) or any(key == each for each, _ in self.fetcher.awaited)
 
     # One fetch.
@@ -142,7 +140,6 @@ class Fetches:
         return result
 
     def _finish(self, origin: Origin, page: Request, result: FetchResult | Restored) -> None:
-        """Note the result of a fetch."""
         policies = self._policies
         try:
             origin.apply(result, policies.now())

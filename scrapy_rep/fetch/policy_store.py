@@ -63,9 +63,7 @@ class PolicyStore:
         self._clock = clock
         self._count = recorder.count
         self._max_wait = min(longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
-        """How long this crawler waits for the claim of another one, in seconds."""
         self._loads: dict[str, Load] = {}
-        """What the fetches in progress have from the store, by origin."""
         self._saves = 0  # that are in progress
         self._is_closed = False
 

@@ -82,7 +82,6 @@ class TdmFiles:
         fetcher.start(file, fetch, partial(self._finish, file))
 
     def _finish(self, file: TdmFile, event: FetchResult) -> None:
-        """Note the result of a fetch."""
         origin, problem = self._policies.origins.get(file.key), None
         if origin is None or file.is_cancelled:
             return

@@ -166,7 +166,6 @@ class OriginPriorityQueue(Queues):
         self.key = key
         """The directory of its files; empty for requests in memory."""
         self.names: set[str] = set()
-        """The names of the directories in use."""
         self._crawler = crawler
         self._logger = spider_logger(__name__, crawler.spider)
         self._classes: tuple[Any, Any] = downstream_queue_cls, start_queue_cls
@@ -381,7 +380,6 @@ class OriginPriorityQueue(Queues):
         self.frontier.update(queue)
 
     def _look_into(self, name: str, buckets: Iterable[Bucket]) -> Stored:
-        """Return the address of a stored queue, and the sizes of its buckets."""
         sizes, first = {}, None
         for bucket in sorted(buckets):
             try:
@@ -456,7 +454,6 @@ def _index(path: Path) -> dict[str, Stored]:
 
 
 def _open_files_limit() -> int:
-    """Return how many files this process may have open."""
     with suppress(ImportError):  # on Windows
         import resource
 

@@ -204,7 +204,6 @@ _FLAGS = {field.name for field in fields(PageDirectives) if field.type == "bool"
 _FLAGS_OF = {**{flag: (flag,) for flag in _FLAGS}, "none": ("noindex", "nofollow")}
 
 _RULE_NAMES = frozenset([*_FLAGS_OF, *_ARGUMENTS, "all", "index", "follow"])
-"""The names of rules. None of them is read as an agent."""
 
 
 def stated_in(

@@ -186,13 +186,11 @@ class Links:
 
     @cached_property
     def _unmarked(self) -> frozenset[str]:
-        """The URLs of the links without `REL_VALUES`."""
         hrefs = dict.fromkeys(href for href, values in self._hrefs if not values)
         return frozenset(url for href in hrefs for url in self._urls(href))
 
     @cached_property
     def _hrefs(self) -> list[tuple[str, frozenset[str]]]:
-        """The hrefs of all links, with their values."""
         assert self._page is not None
         selector, encoding, self._base = document(self._page)
         # The query of a request has the encoding of the page if a link extractor made the request,

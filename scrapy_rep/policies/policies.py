@@ -50,7 +50,6 @@ fewer."""
 
 @lru_cache(maxsize=10_000)
 def _address(origin: str) -> Address:
-    """Return the address of ordinary requests to an origin."""
     return Address(host_of(origin), origin)
 
 
@@ -68,7 +67,6 @@ class Policies:
         self.now = clock.steady
         """Returns the time on the clock that the times of all origins refer to."""
         self.origins = OriginTable(settings.cache_size)
-        """The origins in memory, by their normal form."""
         self._parsed = self.origins.parsed
         self.origin_for: WeakKeyDictionary[Request, Origin] = WeakKeyDictionary()
         """The origins of requests in progress that may state something about their responses.
@@ -140,7 +138,6 @@ class Policies:
         return Address(host, key, self._kind(request, key, is_robots_txt), slot, tokens)
 
     def _kind(self, request: Request, key: str, is_robots_txt: bool) -> Kind:
-        """Return how robots.txt applies to a request to an origin."""
         is_exempt = request.meta.get(DONT_OBEY)
         if is_exempt and request.meta.get(IS_ROBOTSTXT_REQUEST):
             return Kind.ROBOTS_TXT

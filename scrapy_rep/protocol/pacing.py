@@ -29,7 +29,6 @@ class Pacing(NamedTuple):
     seconds: tuple[float, ...] = ()
     """For each of these minutes, the seconds between two requests by the slowest rate."""
     hours: VisitTime | None = None
-    """The Visit-time."""
 
     @classmethod
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:

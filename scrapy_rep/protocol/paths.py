@@ -241,7 +241,6 @@ def robots_txt_url(url: str) -> str:
 
 
 def _without_unseen(url: str) -> str:
-    """Return a URL without the characters that `urlsplit` ignores."""
     return url.translate(_UNSEEN).lstrip(_C0_AND_SPACE)
 
 

@@ -230,7 +230,6 @@ class Records:
         self.fields: set[bytes] = set()
         """The fields of `RECORD_TYPES` that the file has, with a readable value or not."""
         self.file = RecordValues(self._read(text, strict=strict) if _ANY(text) else ())
-        """The records for all crawlers."""
 
     def of(self, token: bytes) -> RecordValues:
         """Return the records of all groups of one token."""

@@ -299,7 +299,6 @@ def combined(statements: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:
-    """Return a statement without its grants."""
     return {name: value for name, value in statement.items() if value is not True}
 
 

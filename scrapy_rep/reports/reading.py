@@ -110,7 +110,6 @@ LIMITS = {
     "files_text": 10_000_000,  # characters of all robots.txt files together
     "names": records.MAX_NAMES,  # directives of one origin, and uses
 }
-"""What a report has at most."""
 
 
 class Database:
