@@ -131,7 +131,7 @@ async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> Non
 async def test_retries_and_redirects_of_scrapy_do_not_apply(
     web: Web, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, setting: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr("scrapy_rep.fetch.fetcher.retry_pause", lambda retry: 0.1)
+    monkeypatch.setattr("scrapy_rep.protocol.access.retry_pause", lambda retry: 0.1)
     site = web.site(fault("is down"))
     await crawl(site.urls("/a"), {"REP_RETRY_TIMES": 1, **setting})
     assert site.paths == ["/robots.txt"] * 2
