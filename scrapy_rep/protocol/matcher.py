@@ -43,9 +43,6 @@ _MAX_KEY_CANDIDATES = 8
 """The pieces of a pattern from which its key is chosen."""
 _MAX_PATTERNS_OF_KEY = 16
 """The patterns with the same key above which another key is preferred."""
-_MAX_UNCOUNTED_LENGTH = 512
-_MAX_UNCOUNTED_PATTERNS = 300
-"""The bytes of a path, and the patterns with wildcards, up to which no steps are counted."""
 _MAX_KEYS_TO_SEARCH = 2_000
 """The number of keys up to which each of them is searched by itself."""
 _MAX_RULES_WITHOUT_INDEX = 100
@@ -202,27 +199,11 @@ class PatternIndex:
             number = self._shorter[number]
         if self._exact and self._exact.get(path, best) < best:
             best = self._exact[path]
-        if self._by_key:
-            if steps is None and not self._is_counted and len(path) < _MAX_UNCOUNTED_LENGTH:
-                best = self._first_uncounted(path, best)
-            else:
-                steps = steps or Steps.of(path)
-                best = self._first_of(self._keys_in(path), path, best, steps)
+        if self._by_key and (keys := self._keys_in(path)):
+            steps = steps or Steps.of(path)
+            best = self._first_of(keys, path, best, steps)
         if self._encoded is not None and paths.has_reserved_query(path):
             return min(best, self._encoded.first(paths.encode_query(path), steps or Steps.of(path)))
-        return best
-
-    def _first_uncounted(self, path: str, best: int) -> int:
-        """Return the first of the patterns with wildcards, or `best`."""
-        by_key = self._by_key
-        for key in by_key:
-            if key in path:
-                for number in by_key[key]:
-                    if number >= best:
-                        break
-                    if matches(self._patterns[number], path):
-                        best = number
-                        break
         return best
 
     def _first_of(self, keys: Iterable[str], path: str, best: int, steps: Steps) -> int:
@@ -261,7 +242,6 @@ class PatternIndex:
                 self._by_key.setdefault(_key(stem, self._by_key), []).append(number)
             else:
                 (prefixes if is_prefix else self._exact).setdefault(stem, number)
-        self._is_counted = sum(map(len, self._by_key.values())) > _MAX_UNCOUNTED_PATTERNS
         self._prefixes = tuple(sorted(prefixes))
         self._shorter, self._best = _links(self._prefixes, prefixes)
 
