@@ -194,17 +194,8 @@ class Policies:
             return DROPS
         origin = self._parsed.get(key) or self.origins.get(key)
         tokens = self._crawl_tokens if address.tokens is None else address.tokens
-        if judge is None and origin is not None and self._is_open(origin, tokens):
-            return READY  # the usual case
         gate = policy_gate(origin, kind, tokens, delay, self._moment(), self._terms, judge)
         return DROPS if gate is UNKNOWN and judge is None and key in self.stopped else gate
-
-    def _is_open(self, origin: Origin, tokens: tuple[str, ...]) -> bool:
-        """Whether a file with rules is fresh, and sets no Visit-time for these tokens."""
-        if origin.content is None or self.now() >= origin.refresh_at:
-            return False
-        pacing = pacing_of(origin, tokens, self._terms) if origin.has_pacing else None
-        return pacing is None or pacing.hours is None
 
     def next_action(self, origin: Origin, delay: float) -> Action:
         """Return what must be done before an origin can answer a request now."""
