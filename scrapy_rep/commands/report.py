@@ -41,5 +41,5 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
             Path(html).write_text(pages.report_page(report), "utf-8")
     answer = _ANSWERS.get(obedience(report), True)
     styles = {"Disallowed": STYLES[answer]}
-    context.show(report, lambda each: laid_out(pages.report_summary(each), context.console, styles))
+    context.show(report, lambda each: laid_out(pages.report_summary(each), styles))
     return exit_code([answer])

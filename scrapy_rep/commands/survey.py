@@ -115,7 +115,7 @@ def survey_tool(
                 complete=inputs.is_complete,
                 compared=compare is not None,
             )
-    context.show(found, lambda each: laid_out(pages.survey_summary(each), context.console, {}))
+    context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich import box
-from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,7 +13,7 @@ from rich.text import Text
 from ..protocol.printable import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
 WORDS = {True: "allowed", False: "disallowed", None: "unknown"}
 STYLES = {True: "green", False: "red", None: "yellow"}
@@ -69,7 +68,7 @@ def indented(text: str | Text) -> RenderableType:
     return Padding(text, (0, 0, 0, 8), expand=False)
 
 
-def laid_out(text: str, console: Console, styles: Mapping[str, str]) -> Renderables:
+def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
     """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
 
     ``styles`` are those of values, by their names. The title of a table is its first head if that
@@ -90,38 +89,12 @@ def laid_out(text: str, console: Console, styles: Mapping[str, str]) -> Renderab
         yield Text()
         if heads[0] != SEPARATOR:
             yield Text(title, style="bold")
-        made, others = _fitting(names, [line.split(SEPARATOR) for line in lines], console.width)
+        made = table(
+            *(name.removesuffix(">") for name in names),
+            right=[number for number, name in enumerate(names) if name.endswith(">")],
+        )
+        for line in lines:
+            made.add_row(*line.split(SEPARATOR))
         yield made
         if caption:
             yield Text(caption)
-        if others:
-            yield Text(f"left out, because the terminal is narrow: {', '.join(others)}")
-
-
-def _fitting(
-    names: Sequence[str], rows: Sequence[Sequence[str]], width: int
-) -> tuple[Table, list[str]]:
-    """Return a table of the first columns that fit, and the names of the others.
-
-    Columns wrap between words. The names of columns of numbers end in ``>``.
-    """
-    made, spare = table(), width
-    wished: list[int] = []
-    for name, *values in zip(names, *rows, strict=True):
-        head, is_number = name.removesuffix(">"), name.endswith(">")
-        cells = [head, *values]
-        words = cells if is_number else [word for cell in cells for word in cell.split()]
-        least = min(max(map(cell_len, words), default=1), 30)  # longer words continue below
-        if wished and spare < least:
-            break
-        spare -= least + len("   ")
-        wished.append(max(map(cell_len, cells)) - least)
-        made.add_column(head, overflow="fold", width=least)
-        made.columns[-1].justify = "right" if is_number else "left"
-    spare += len("   ")
-    for column, more in zip(made.columns, wished, strict=True):
-        added = max(min(more, spare), 0)
-        column.width, spare = (column.width or 0) + added, spare - added
-    for row in rows:
-        made.add_row(*row[: len(wished)])
-    return made, [name.removesuffix(">") for name in names[len(wished) :]]
