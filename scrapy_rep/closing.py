@@ -43,8 +43,7 @@ class Closing:
     def is_called(self, request: Request) -> bool:
         """Whether a caller of ``engine.download_async`` waits for a request, if the spider closes.
 
-        A caller may not set NO_CALLBACK, but then the engine sends its request again after it has
-        been returned.
+        A caller may not set NO_CALLBACK, but then the engine sends a returned request again.
         """
         return request.callback is NO_CALLBACK or request in self.returned
 

@@ -58,8 +58,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         self._recorder = crawl.recorder
         self._in_progress = crawl.frontier.in_progress
         self._has_conditions = settings.on_unreachable == "wait" or settings.local_rules is not None
-        """Whether a request may also have to wait for an unreachable robots.txt, or obey local
-        rules."""
+        """Whether requests may have to wait for an unreachable robots.txt, or obey local rules."""
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(crawl.close, signal=signals.spider_closed)
 
@@ -148,10 +147,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         return None
 
     def _apply_pace(self, request: Request) -> Gate:
-        """Set the delay of the host as it applies to the crawler of a request.
-
-        Returns whether the request may start now.
-        """
+        """Set the delay of the host for the crawler of a request. Returns where that has to be."""
         policies, frontier = self.policies, self.frontier
         address = policies.address(request)
         delay = frontier.delay_of(address.host)

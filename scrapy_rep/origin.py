@@ -183,8 +183,7 @@ class OriginFile:
     copy: CopyInfo | None = None
     """Where the last good copy came from."""
     redirects: tuple[str, ...] = ()
-    """The URLs that redirected in the last attempt of this crawl, in order. A store keeps only the
-    last URL."""
+    """The URLs that redirected in the last attempt of this crawl, in order. No store keeps them."""
     is_cancelled: bool = False
     """Whether the latest fetch was cancelled. A failure of it has no meaning."""
     notes: Notes = field(default_factory=Notes)
@@ -323,10 +322,7 @@ class Origin(OriginFile):
             self.refresh_at = min(self.refresh_at, self.expires_at)
 
     def set_copy(self, content: RobotsTxt | None, copy: CopyInfo | None, size: int = 0) -> None:
-        """Replace the good copy, or remove it. The state says whether it is in use.
-
-        ``size`` is how many bytes were received.
-        """
+        """Replace the good copy, or remove it. The state says whether it is in use."""
         self.content, self.copy, self.size = content, copy, size
         self._pacings.clear()
         self.has_pacing = content is not None and content.has_pacing
@@ -345,10 +341,7 @@ class Origin(OriginFile):
         self.fetched_at = 0
 
     def to_entry(self, body: bytes | None) -> Entry:
-        """Return what a store keeps of this file after a fetch.
-
-        ``body`` is the good copy as it was received; None if there is none.
-        """
+        """Return what a store keeps of this file after a fetch. ``body`` is the good copy."""
         names = (name for name in Entry._fields if name != "body")
         return Entry(**{name: getattr(self, name) for name in names}, body=body)
 

@@ -1,7 +1,6 @@
 """What every tool has in common: options, settings, files, output, errors and exit codes.
 
-rich is imported when something is printed, and Scrapy's engine when something is fetched: `--help`
-needs neither.
+rich is imported when something is printed, Scrapy's engine when something is fetched.
 """
 
 from __future__ import annotations

@@ -81,8 +81,7 @@ class Agent(NamedTuple):
     def verdict(self, policy: Policy | RobotsTxt, url: str) -> Verdict:
         """Return what a robots.txt says of a URL to this crawler.
 
-        Every tool gets its verdicts here. Those of a site are the ones of a crawl. Raises
-        ValueError for a URL that has no robots.txt.
+        Every tool gets its verdicts here. Raises ValueError for a URL that has no robots.txt.
         """
         verdict = policy.verdict(url, self.tokens)
         robots = policy if isinstance(policy, RobotsTxt) else policy.robots

@@ -110,10 +110,7 @@ def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
 
 
 def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdict | None) -> Check:
-    """Return the record of one verdict with all its reasons.
-
-    ``policy`` is None for a URL without a robots.txt, or if it is not known.
-    """
+    """Return the record of one verdict with all its reasons. ``policy``: None if not known."""
     record = brief(target, agent, verdict)
     record.context, record.other_rules, record.other_rules_left_out = [], [], 0
     record.pace, record.usage, record.licenses = "", None, ()

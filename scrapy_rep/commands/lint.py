@@ -1,7 +1,6 @@
 """``lint``: lines that do not do what they seem to, and their corrections; ``rule`` explains them.
 
-A finding quotes parts of a file only escaped and cut (`printable`). Names of files and URLs are
-escaped here.
+A finding quotes parts of a file escaped and cut. Names of files and URLs are escaped here.
 """
 
 from __future__ import annotations

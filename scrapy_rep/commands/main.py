@@ -119,8 +119,7 @@ def main(
 ) -> int:
     """Run a tool and return its exit code.
 
-    ``settings`` are those of a Scrapy project. Without them, those of the project in the current
-    folder apply, if there is one.
+    ``settings`` are those of a Scrapy project: by default, of the one in the current folder.
     """
     _prepare_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)

@@ -1,7 +1,6 @@
 """``show``: the groups of a robots.txt as a crawl understands them: merged, their rules ranked.
 
-``diff`` compares two files in this form. So the order of groups and rules, comments and spelling
-make no difference.
+``diff`` compares two files in this form. Order, comments and spelling make no difference.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``view``: a page as a crawler sees it.
 
-A page may be of any size and shape: its tree is walked a few times, and everything that is kept has
-a limit.
+A page may be of any size and shape: its tree is walked a few times, and what is kept has a limit.
 """
 
 from __future__ import annotations

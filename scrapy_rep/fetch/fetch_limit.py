@@ -94,8 +94,7 @@ class Permit:
 class FetchLimit:
     """The permits of one crawl.
 
-    ``connections`` is how many connections the download handler has; None if it has no limit. The
-    engine is woken when one more fetch can begin.
+    ``connections``: how many the download handler has at most, if it has a limit.
     """
 
     def __init__(self, limit: int, clock: Clock, engine: Engine, connections: int | None) -> None:

@@ -357,11 +357,7 @@ class Fetcher:
     async def _send(  # noqa: C901 - what it begins, it ends, however the download does
         self, request: Request, seconds: float, max_wait: float
     ) -> downloader.Download:
-        """Send a request, and return its response. See :meth:`Permit.run` for its time.
-
-        Raises TimeoutError, and the errors of Scrapy.
-        """
-
+        """Send a request, and return its response. See :meth:`Permit.run` for its time."""
         engine, signals = self._crawler.engine, self._crawler.signals
         assert engine is not None
         download: downloader.Download = request.meta[downloader.DOWNLOAD]

@@ -27,8 +27,7 @@ class FTPDownloadHandler(BuiltInHandler):
     async def download_request(self, request: Request) -> Response:
         """Download a file: of a robots.txt, at most one byte more than the limit.
 
-        If the server has no robots.txt, the status is 404. Any other failure raises the error of
-        Twisted.
+        Without a robots.txt, the status is 404. Other failures raise Twisted's errors.
         """
         if not request.meta.get(IS_ROBOTSTXT_REQUEST):
             return await super().download_request(request)

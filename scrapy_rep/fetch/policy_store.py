@@ -117,8 +117,7 @@ class PolicyStore:
     def _on_steady_clock(self, entry: Entry) -> Entry:
         """Return an entry with its times on the steady clock.
 
-        As nobody knows on which clock it was written, the next fetch may be earlier, and the end of
-        the days of RFC 9309 §2.3.1.4 later.
+        As nobody knows on which clock it was written, a fetch may be earlier, and days be longer.
         """
         moved = entry.moved(-self._clock.step())
         if entry.unreachable_since is None:

@@ -68,8 +68,7 @@ class Backoff:
     def hold_again(self, held: dict[str, float], host: Callable[[str], Host]) -> Iterator[Host]:
         """Hold hosts, each until a time on the wall clock, and yield those that are held.
 
-        From now on ``held`` is up to date. What is no host and no time is removed from it. ``host``
-        returns the host of a name.
+        From now on ``held`` is up to date, without what is no host and no time.
         """
         self._held = held
         for name, until in tuple(held.items()):

@@ -337,8 +337,7 @@ class OriginPriorityQueue(Queues):
     def _find_stored(self, state: Any) -> dict[str, Stored]:
         """Return the queues that an earlier crawl has stored, by name.
 
-        Without an index of them, nothing is known of an address, and each bucket counts as one
-        request.
+        Without an index, no address is known, and each bucket counts as one request.
         """
         buckets = stored_buckets(self.key, state)
         index = _index(Path(self.key, INDEX))

@@ -162,8 +162,7 @@ class PageDirectives:
     tdm_policy: str | None = None
     """The URL of the terms, as the site wrote it."""
     licenses: tuple[str, ...] = ()
-    """The URLs of the licenses that the page links to, each once, at most `MAX_LICENSES`. They are
-    never fetched."""
+    """The URLs of the licenses that the page links to, each once. They are never fetched."""
     access_terms: AccessTerms | None = None
     """The payment or the license that the site requires before it sends the page, if any."""
 
@@ -269,10 +268,7 @@ def directives_of(response: Response, stated: Iterable[Statement]) -> PageDirect
 
 
 def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:
-    """Return the directives that follow from all statements: the most restrictive ones.
-
-    Licenses are resolved against the URL of the page.
-    """
+    """Return the directives that follow from all statements: the most restrictive ones."""
     found: dict[str, Any] = {}
     licenses: dict[str, None] = {}
     tdm: dict[str, dict[str, list[str]]] = {}

@@ -39,8 +39,7 @@ from .printable import LENGTH, cut, printable
 from .verdict import Verdict
 
 ROBOTS_TXT = "/robots.txt"
-"""The path that no rule disallows: "The /robots.txt URI is implicitly allowed" (RFC 9309
-§2.2.2)."""
+"""No rule disallows it: "The /robots.txt URI is implicitly allowed" (RFC 9309 §2.2.2)."""
 
 _UNRESERVED = ascii_letters + digits + "-._~"
 _RESERVED = "/!&()+,:;=?@"
@@ -172,8 +171,7 @@ def origin_of(url: str) -> str | None:
 def lacks_host(url: str) -> bool:
     """Return whether a URL has the scheme http, https, ws or wss, but no valid host or port.
 
-    A proxy might fetch it nevertheless. So it is disallowed, unlike a URL whose scheme has no
-    robots.txt.
+    A proxy might fetch it. So it is disallowed, unlike a URL whose scheme has no robots.txt.
     """
     return _WEB(_without_unseen(url)) is not None and origin_of(url) is None
 

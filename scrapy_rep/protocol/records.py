@@ -172,8 +172,7 @@ RECORD_TYPES: tuple[RecordType[Any, Any], ...] = (
     # Really Simple Licensing 1.0, https://rslstandard.org
     LICENSE := RecordType(b"license", text_of, unique),
 )
-"""The table. Fields that are not in `parser.GROUP_FIELDS` hold for all crawlers, wherever they
-stand."""
+"""Fields that are not in `parser.GROUP_FIELDS` hold for all crawlers, wherever they stand."""
 
 PACING = (CRAWL_DELAY, REQUEST_RATE, VISIT_TIME)  # how fast and when a crawler sends requests
 USAGE = (CONTENT_SIGNAL, CONTENT_USAGE)  # how content may be used

@@ -223,8 +223,7 @@ class RobotsTxt:
     def request_rate(self, user_agent: UserAgent) -> RequestRate | None:
         r"""Return the last valid Request-rate of the crawler's group, or None.
 
-        The period is in seconds, the window in minutes after midnight UTC. RFC 9309 does not define
-        it.
+        The period is in seconds, the window in minutes after midnight UTC (not in RFC 9309).
 
         >>> RobotsTxt(b"User-agent: *\nRequest-rate: 1/10m").request_rate("mybot")
         RequestRate(requests=1, seconds=600, window=None)
@@ -243,8 +242,7 @@ class RobotsTxt:
     def visit_time(self, user_agent: UserAgent) -> VisitTime | None:
         """Return the last valid Visit-time of the crawler's group, or None.
 
-        The site accepts requests in this time of day, in minutes after midnight UTC. RFC 9309 does
-        not define it.
+        The site accepts requests in these minutes after midnight UTC (not in RFC 9309).
         """
         return self._group_records(user_agent).get(other_records.VISIT_TIME)
 

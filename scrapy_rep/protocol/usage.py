@@ -186,8 +186,7 @@ def content_usage(value: str) -> dict[str, bool]:
     """Return what a Content-Usage dictionary such as ``train-ai=n, search=y`` states.
 
     What is not a dictionary of RFC 9651 states nothing. Keys are case-sensitive. Of duplicate keys
-    the last holds. Values other than the tokens ``y`` and ``n`` state nothing. Labels that AIPREF
-    does not define are listed.
+    the last holds. Only the tokens ``y`` and ``n`` state something. Other labels are listed, too.
     """
     members = _members(value) or {}
     return {key: _GRANTS[item] for key, item in members.items() if item in _GRANTS}

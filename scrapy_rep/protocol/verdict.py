@@ -40,8 +40,7 @@ class Reason(TextEnum):
     REFUSED = "refused"
     """The status of the robots.txt is 401 or 403 (RFC 9309 §2.3.1.3). Everything is allowed."""
     CHALLENGE = "challenge"
-    """The site has a test that only a browser passes instead of its robots.txt. Everything is
-    allowed."""
+    """The site has a test for browsers instead of its robots.txt. Everything is allowed."""
     DISALLOWED_STATUS = "disallowed-status"
     """The status of the robots.txt is one of REP_DISALLOW_STATUSES. Everything is disallowed."""
     UNREACHABLE = "unreachable"
@@ -55,8 +54,7 @@ class Reason(TextEnum):
     VISIT_TIME = "visit-time"
     """The rules allow the URL at another time of day: that of the group's Visit-time."""
     LOCAL_RULE = "local-rule"
-    """A rule of REP_LOCAL_RULES decides: the operator disallows the URL, or the owner of the site
-    has allowed it."""
+    """A rule of REP_LOCAL_RULES decides: the operator disallows the URL, or has permission."""
 
 
 class Rule(NamedTuple):

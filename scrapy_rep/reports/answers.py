@@ -2,8 +2,7 @@
 
 A crawl is also held against draft-illyes-webbotauth-cbcp-01, "Crawler best practices" (October
 2026). Each of the six points of its section 2 is divided into what a crawl can show, which is
-judged here, and what only the operator can know. ``practices.html`` has the points with their
-evidence.
+judged here, and what only the operator can know. ``practices.html`` has the evidence.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ STATES = {
     "unreachable": ("Unreachable", "bad"),
     "unknown": ("Not fetched", "plain"),
 }
-"""What each state of a robots.txt is called, and its kind, in the order of charts. A later version
-may have others."""
+"""What each state of a robots.txt is called, and its kind, in the order of charts."""
 
 
 def states(report: Report) -> list[tuple[str, int]]:

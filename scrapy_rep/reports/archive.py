@@ -1,8 +1,7 @@
 """The archive of a crawl: each request for a robots.txt and its response, in a WARC 1.1 file.
 
 Each crawl has a file of its own, in which each record is a gzip member. The block of a record is
-the message as it was on the wire, as far as Scrapy's download handlers report it: `DESCRIPTION`
-says what they do not.
+the message as it was on the wire, with the exceptions that `DESCRIPTION` names.
 
 :func:`read` reads an archive, or another WARC file with robots.txt files, such as those of Common
 Crawl. The memory that this uses is limited, for any file.

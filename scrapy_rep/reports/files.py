@@ -34,8 +34,7 @@ _write = os.write
 class BackgroundFile:
     """A new file that only this object writes. Raises OSError or ValueError if it cannot be made.
 
-    Neither an existing file nor what a symbolic link leads to is ever changed: the path gets a
-    number.
+    Neither an existing file nor what a symbolic link leads to changes: the path gets a number.
     """
 
     def __init__(self, path: Path) -> None:

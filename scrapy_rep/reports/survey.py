@@ -30,8 +30,7 @@ from .records import EMPTY, REDIRECT_LOOP, FileError, utc
 
 MAX_LISTED = 100  # rows of a figure: the record says how many others there are
 MAX_NAMES = 5_000
-"""Agents of one file that count, and delays and preferences. The most agents that we have seen in a
-file are 1,100."""
+"""Agents of one file that count, and delays and preferences. Real files have up to 1,100 agents."""
 MAX_TEXT = 100  # characters of a name of a file
 MAX_DELAY = 1_000_000  # seconds: a longer Crawl-delay is taken for one of this length
 
@@ -219,10 +218,7 @@ _ORDERS = {"numbers": "#1", "differences": "abs(#4) DESC, #1"}
 
 
 class Rows:
-    """The rows of a survey, in a database of ``folder``.
-
-    ``crawlers`` has the purposes of the well-known crawlers, by their product token in lower case.
-    """
+    """The rows of a survey, in a database of ``folder``. ``crawlers``: purposes, by their token."""
 
     def __init__(self, folder: Path, crawlers: Mapping[str, Iterable[str]]) -> None:
         import duckdb  # not for the schema of the record
