@@ -5,7 +5,6 @@ It follows from Crawl-delay, Request-rate and Visit-time, which `records` reads.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable
 from operator import itemgetter
 from typing import NamedTuple
@@ -24,24 +23,20 @@ class Pacing(NamedTuple):
 
     delay: float = 0
     """The seconds between two requests, unless a rate states more."""
-    changes: tuple[int, ...] = ()
-    """The minutes of the day at which another rate begins to apply. The first is 0."""
     seconds: tuple[float, ...] = ()
-    """For each of these minutes, the seconds between two requests by the slowest rate."""
+    """For each minute of the day, the seconds between two requests by the slowest rate."""
     hours: VisitTime | None = None
 
     @classmethod
     def of(cls, robots: RobotsTxt, agents: tuple[str, ...]) -> Pacing | None:
         """Return the pace for the crawler with these product tokens, or None if none is stated."""
-        changes, seconds = _of_the_day(robots.request_rates(agents))
-        pacing = cls(robots.crawl_delay(agents) or 0, changes, seconds, robots.visit_time(agents))
+        seconds = _of_the_day(robots.request_rates(agents))
+        pacing = cls(robots.crawl_delay(agents) or 0, seconds, robots.visit_time(agents))
         return pacing if any(pacing) else None
 
     def seconds_between(self, now: float) -> float:
         """Return the seconds between two requests at a time."""
-        if not self.changes:
-            return self.delay
-        return max(self.delay, self.seconds[bisect_right(self.changes, now % _DAY / 60) - 1])
+        return max(self.delay, self.seconds[int(now % _DAY) // 60] if self.seconds else 0)
 
     def seconds_until_visit_time(self, now: float) -> float:
         """Return the seconds until the Visit-time begins. 0 within it, and without one."""
@@ -56,11 +51,10 @@ def describe(robots: RobotsTxt, agents: tuple[str, ...]) -> str:
     return pace_text(robots.crawl_delay(agents), rates, robots.visit_time(agents))
 
 
-def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return the minutes at which the slowest rate changes, and the seconds between requests then.
+def _of_the_day(rates: Iterable[RequestRate]) -> tuple[float, ...]:
+    """Return the seconds between requests by the slowest rate, for each minute of the day.
 
-    The day is computed in advance: a file may have a rate for each pair of minutes, and a crawl
-    needs the slowest before every request.
+    A file may have a rate for each pair of minutes. A crawl needs the slowest before every request.
     """
     slowest: dict[tuple[int, int], float] = {}
     for rate in rates:
@@ -69,5 +63,4 @@ def _of_the_day(rates: Iterable[RequestRate]) -> tuple[tuple[int, ...], tuple[fl
     day: list[float] = [0] * MINUTES if slowest else []
     for (start, end), seconds in sorted(slowest.items(), key=itemgetter(1)):
         day[start:end] = [seconds] * (end - start)
-    changes = [minute for minute, now in enumerate(day) if not minute or now != day[minute - 1]]
-    return tuple(changes), tuple(day[minute] for minute in changes)
+    return tuple(day)

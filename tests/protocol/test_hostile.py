@@ -90,7 +90,7 @@ def test_usage_that_takes_too_many_steps_to_find_is_refused() -> None:
 def test_hostile_records_are_read(name: str) -> None:
     robots = RobotsTxt.parse(RECORDS[name], url="https://example.com/robots.txt")
     pacing = Pacing.of(robots, ("a-bad",))
-    assert pacing is None or len(pacing.changes) <= 24 * 60
+    assert pacing is None or len(pacing.seconds) <= 24 * 60
     assert robots.crawl_delay("a-bad") in (None, 1)
     assert len(set(robots.sitemaps)) == len(robots.sitemaps)
     assert robots.content_usage(LONG_URL, "a-bad").get("train-ai") is (
