@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
-from pathlib import Path
 from stat import S_ISREG
 
 from scrapy import Spider
@@ -24,6 +23,7 @@ class LocalRulesFile(LocalRules):
     def __init__(self, path: str) -> None:
         self._path = path
         self._version = _version(path)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-local-rules")
         self.reading: Future[dict[str, list[LocalRule]]] | None = None
         """The rules of a changed file, which a thread reads: 3,000 tables take a second."""
         try:
@@ -40,9 +40,7 @@ class LocalRulesFile(LocalRules):
             version = _version(self._path)
             if version != self._version:
                 self._version = version  # before the file is read: it may change meanwhile
-                thread = ThreadPoolExecutor(1, thread_name_prefix="robotstxt-local-rules")
-                self.reading = thread.submit(self._read)
-                thread.shutdown(wait=False)
+                self.reading = self._thread.submit(self._read)
             return False
         if not self.reading.done():
             return False
@@ -86,7 +84,7 @@ def _text_of(path: str) -> str:
     try:
         if not S_ISREG(os.stat(path).st_mode):  # to open a FIFO would wait for its writer
             raise ValueError("it is not a regular file")
-        with Path(path).open(encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"it has more than {MAX_CHARACTERS:,} characters")
