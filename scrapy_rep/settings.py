@@ -271,11 +271,6 @@ class Settings:
             unknown=unknown_names(settings),
         )
 
-    @property
-    def most_connections(self) -> int:
-        """How many connections a crawl may have open at once."""
-        return self.concurrent_requests + self.concurrent_robotstxt_requests
-
     def concurrency_of(self, slot: str) -> float:
         """Return how many requests of a download slot may be in progress at once."""
         return self.slots.get(slot, {}).get("concurrency", self.domain_concurrency)

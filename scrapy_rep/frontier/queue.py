@@ -172,7 +172,9 @@ class OriginPriorityQueue(Queues):
         self._queues: dict[Address, OriginQueue] = {}
         self.opened: OrderedDict[tuple[OriginQueue, Bucket], Any] = OrderedDict()
         """Those of Scrapy's queues that are open. The least recently used come first."""
-        free = _open_files_limit() - OTHER_FILES - frontier.settings.most_connections
+        settings = frontier.settings
+        connections = settings.concurrent_requests + settings.concurrent_robotstxt_requests
+        free = _open_files_limit() - OTHER_FILES - connections
         self._most_open = max(min(MAX_OPEN, free // 2), 4)
         self._has_changed = False
         """Whether one on a disk was used since :meth:`save` was called, which closes all."""
