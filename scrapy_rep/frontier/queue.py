@@ -14,6 +14,7 @@ continues at once. Without an index that fits, the queues are read while the cra
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -42,7 +43,7 @@ MAX_OPEN = 200
 OTHER_FILES = 100
 """The files that a process needs besides those of its queues and its connections."""
 
-INDEX = "scrapy_rep.json"
+INDEX = "scrapy_rep.pickle"
 """The file in JOBDIR with the address and the sizes of each queue."""
 
 SAVE_INTERVAL = 1.0
@@ -244,11 +245,7 @@ class OriginPriorityQueue(Queues):
         self._close_all()
         stored, self._unread = self._stored(), {}
         if self.key and stored:
-            index = {
-                name: [address, {str(bucket): size for bucket, size in buckets.items()}]
-                for name, (address, buckets) in stored.items()
-            }
-            Path(self.key, INDEX).write_text(json.dumps(index), "utf-8")
+            Path(self.key, INDEX).write_bytes(pickle.dumps(stored))
         return state_of({name: buckets for name, (_, buckets) in stored.items()})
 
     def save(self) -> None:
@@ -441,16 +438,10 @@ def _peek(requests: Any) -> Request | None:
 def _index(path: Path) -> dict[str, Stored]:
     """Return what an index says, which is removed; nothing if it cannot be read."""
     try:
-        found = json.loads(path.read_text("utf-8"))
+        found = pickle.loads(path.read_bytes())  # as the requests beside it
         path.unlink()
-        return {
-            name: (
-                None if address is None else Address.from_json(json.dumps(address)),
-                {Bucket.from_text(bucket): int(size) for bucket, size in sizes.items()},
-            )
-            for name, (address, sizes) in found.items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {name: (address, {**sizes}) for name, (address, sizes) in found.items()}
+    except Exception:  # there is none, it is damaged, or of another version
         return {}
 
 
