@@ -91,10 +91,9 @@ class Steps:
         return cls(STEPS + STEPS_PER_BYTE * min(len(path), MAX_COUNTED_BYTES))
 
 
-def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
+def matches(pattern: str, path: str, steps: Steps) -> bool:
     """Return whether a pattern matches a path. Its pieces are searched once, from left to right."""
-    if steps is not None:
-        steps.left -= 5
+    steps.left -= 5
     pieces = pattern.split("*")
     head = pieces[0]
     if len(pieces) == 1:
@@ -106,7 +105,7 @@ def matches(pattern: str, path: str, steps: Steps | None = None) -> bool:
     position = len(head)
     for piece in pieces:
         at = path.find(piece, position)
-        if steps is not None and len(piece) <= len(path) - position:
+        if len(piece) <= len(path) - position:
             # The worst case: CPython compares most of a piece again at each byte.
             seen = (at if at >= 0 else len(path)) - position
             steps.left -= 5 + (seen * (24 + 8 * len(piece)) >> 10)
