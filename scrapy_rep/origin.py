@@ -274,13 +274,11 @@ class Origin(OriginFile):
         return Action.WAIT if self.in_flight else Action.FETCH
 
     def start_fetch(self, now: float) -> None:
-        """Note that a fetch has started."""
         self._expire(now)
         self._change_state(FetchStarted)
         self.in_flight, self.is_cancelled, self.redirects = True, False, ()
 
     def apply(self, event: FetchResult | Restored, now: float) -> None:
-        """Note the result of the fetch in progress."""
         if isinstance(event, Restored):
             self._apply_entry(event.entry)
             return

@@ -86,7 +86,6 @@ class Recorder:
         return is_first
 
     def add_seconds(self, stat: str, seconds: float) -> None:
-        """Add a time to a stat."""
         self.stats.set_value(stat, round(self.stats.get_value(stat, 0) + seconds, 3))
 
     # Requests.

@@ -171,7 +171,6 @@ class Engine:
         return max(float(found.lastseen + found.download_delay() - now), 0)
 
     def waits_in_slot(self, request: Request) -> bool:
-        """Whether a request waits in its download slot."""
         return 0 < self.seconds_unsent(request) < inf
 
     def exclude(self, request: Request, response: Response | None = None) -> bool:

@@ -31,16 +31,13 @@ class LookAhead:
         self._since_drop = self._since_fetch = 0
 
     def note_page(self) -> None:
-        """Note that a page starts."""
         self._since_drop += 1
         self._since_fetch += 1
 
     def note_drop(self) -> None:
-        """Note that a request starts which will be dropped."""
         self._since_drop = 0
 
     def note_fetch(self) -> None:
-        """Note that a fetch begins for a new site."""
         self._since_fetch = 0
 
     def may_drop(self, ready: int, dropping: int) -> bool:

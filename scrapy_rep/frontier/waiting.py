@@ -124,7 +124,6 @@ class Waiting(Queues):
                 self._start_next(queue)
 
     def remove(self, queue: Queue) -> None:
-        """Forget a queue without requests."""
         del self._queues[queue.address]
 
     def __len__(self) -> int:

@@ -124,7 +124,6 @@ def pack(origin: Origin) -> bytes:
 
 
 def unpack(packed: bytes) -> Origin:
-    """Return the origin that was packed."""
     inflate = zlib.decompressobj(zdict=_DICTIONARY)
     origin: Origin = pickle.loads(inflate.decompress(packed))  # made by this process
     return origin

@@ -62,7 +62,6 @@ class BodyReader:
         return bytes(self._data) if is_whole else None
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes of the body."""
         if self.is_done:
             return
         data = data[: WIRE_LIMIT + 1 - self.received]

@@ -87,7 +87,6 @@ class Steps:
 
     @classmethod
     def of(cls, path: str) -> Steps:
-        """Return the steps for comparing a path."""
         return cls(STEPS + STEPS_PER_BYTE * min(len(path), MAX_COUNTED_BYTES))
 
 

@@ -102,7 +102,6 @@ class CrawlLog(Events):
         self._file.append(len(data), lambda: gzip.compress(data, 1), events)
 
     def end(self, downloads: dict[str, int], reason: str) -> None:
-        """Add the end of the run."""
         self.run.downloads = downloads
         self.run.finish_reason = reason
         self.run.ended_at = records.utc(self._at())

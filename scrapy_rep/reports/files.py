@@ -63,7 +63,6 @@ class BackgroundFile:
 
     @property
     def lost(self) -> int:
-        """How many records were lost."""
         return self._refused + self._unwritten
 
     def append(self, size: int, make: Callable[[], bytes], records: int = 1) -> None:

@@ -36,7 +36,6 @@ rows of the table have about 4 MB."""
 
 
 def report_page(report: Report) -> str:
-    """Return the page of a report."""
     spiders = ", ".join(dict.fromkeys(shown(run.spider, 100) for run in report.runs[:100]))
     days = {moment(day)[:10] for run in report.runs for day in (run.started_at, run.written_at)}
     return render(
