@@ -1,7 +1,6 @@
 """The time and its timers, on each of Scrapy's event loops.
 
-Every part of the package that measures time or waits gets a :class:`Clock`, so that tests can pass
-a clock of their own.
+Each part that measures time or waits gets a :class:`Clock`: tests have another one.
 """
 
 from __future__ import annotations

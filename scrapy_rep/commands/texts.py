@@ -71,8 +71,7 @@ def indented(text: str | Text) -> RenderableType:
 def laid_out(text: str, styles: Mapping[str, str]) -> Renderables:
     """Yield the tables of a text in the form that ``reports/templates/summary.html`` describes.
 
-    ``styles`` are those of values, by their names. The title of a table is its first head if that
-    is empty.
+    ``styles`` are those of values, by name. An empty first head is the title of its table.
     """
     from ..reports.pages import SEPARATOR
 

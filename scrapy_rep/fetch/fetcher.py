@@ -132,8 +132,7 @@ class Fetcher:
     ) -> None:
         """Fetch a file in a task of its own, unless it is being fetched.
 
-        The task continues if a request that waits for it is cancelled. ``finish`` is called at its
-        end, whatever happens.
+        A request that waits for it may be cancelled. ``finish`` is called whatever happens.
         """
         url = file.file_url
         if url in self.in_progress:

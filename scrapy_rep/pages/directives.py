@@ -17,8 +17,7 @@ tokens, in headers and in the page. The most restrictive one applies. The gramma
     crawler-price    = currency SP amount                      such as "USD 0.01"
     PAYMENT-REQUIRED = base64 of a JSON object with the offers of the site
 
-Nothing here pays or acquires a license. To support one more flag, such as ``noindex``, add a field
-to `PageDirectives`.
+Nothing here pays or acquires a license. Each flag is a field of `PageDirectives`.
 """
 
 from __future__ import annotations

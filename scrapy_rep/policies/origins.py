@@ -15,8 +15,7 @@ from ..origin import Origin
 from ..stores.entry import DICTIONARY
 
 MAX_PARSED = 5_000
-"""How many files are parsed: about 70 MB of files of average size. A crawl of fewer origins parses
-none of them again."""
+"""How many files are parsed: about 70 MB of files of average size. Fewer are never parsed again."""
 
 MAX_PARSED_BYTES = 32 * 2**20
 """The most bytes of all parsed files, as they were received: 64 files of the maximum size. They are

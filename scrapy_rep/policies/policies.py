@@ -1,8 +1,7 @@
 """The policies of a crawl: the robots.txt of each origin, and what it means for its requests.
 
 :class:`Policies` gives the verdicts on URLs, and says what an origin means for the queue of its
-requests. It has no engine and no timer, and does no I/O. Local rules (REP_LOCAL_RULES) are a part
-of each policy.
+requests. It has no engine and no timer, and does no I/O. Local rules are a part of each policy.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ if TYPE_CHECKING:
     from .local_rules import LocalRules  # most crawls need neither TOML nor lint
 
 MAX_CACHED_AGENTS = 256
-"""How many User-Agent headers are cached with their tokens. A crawl that rotates its headers uses
-fewer."""
+"""How many User-Agent headers are cached with their tokens. Crawls that rotate them use fewer."""
 
 
 @lru_cache(maxsize=10_000)

@@ -84,8 +84,7 @@ class Survey(Struct, kw_only=True):
     sites: int
     files: int
     figures: dict[str, list[dict[str, str | int | float | None]]]
-    """The rows of each query of ``survey.sql``, by its name. Each row has a ``name``. A share is at
-    most 1."""
+    """The rows of each query of ``survey.sql``, by its name. Each has a ``name``."""
     left_out: dict[str, int]
     """For each figure that is cut, the number of its other rows."""
 
