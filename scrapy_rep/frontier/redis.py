@@ -24,7 +24,7 @@ from scrapy.utils.request import request_from_dict
 from twisted.internet.defer import Deferred
 
 from ..exceptions import SettingError
-from ..logs import get_logger
+from ..logs import spider_logger
 from ..policies.gate import Place
 from ..scrapy_internals import Engine
 from ..settings import read_queue_settings
@@ -37,8 +37,6 @@ from .shared_queue import Answer, Push, SharedQueue, State
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-logger = get_logger(__name__)
 
 INTERVAL = 0.01
 """Seconds between two calls, at least. Meanwhile, what the next one says is collected."""
@@ -88,7 +86,8 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None]:
         """Connect to Redis, and begin to lease requests. Raises SettingError if that fails."""
-        self._spider, self._extra = spider, {"spider": spider}
+        self._spider = spider
+        self._logger = spider_logger(__name__, spider)
         # Not earlier: an exception of the constructor would be replaced by one of Scrapy's.
         with abort_on_setting_error(self._crawler):
             self._settings = settings = read_queue_settings(self._crawler)
@@ -112,19 +111,17 @@ class Scheduler(BaseScheduler):
         if self.frontier is None:
             self._engine = Engine(self._crawler)
             self._engine.open()
-            logger.info(
+            self._logger.info(
                 "This crawl does not obey robots.txt: the requests in Redis start in the order of "
-                "their priority, whatever their hosts are.",
-                extra=self._extra,
+                "their priority, whatever their hosts are."
             )
             return PlainQueue(self.shared, self._settings.concurrent_requests)
         self._engine = self.frontier.engine
         if self._crawler.get_spider_middleware(OutputObserver) is None:
-            logger.warning(
+            self._logger.warning(
                 "The spider middleware scrapy_rep.PageDirectivesMiddleware is missing: while "
                 "Redis is away, the requests of all pages in progress are kept in memory, "
-                "however many they are. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon.",
-                extra=self._extra,
+                "however many they are. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon."
             )
         return LeasedQueues(self.frontier, self.shared)
 
@@ -146,11 +143,10 @@ class Scheduler(BaseScheduler):
         try:
             body = self._serializer.dumps(request.to_dict(spider=self._spider))
         except Exception as error:
-            logger.warning(
+            self._logger.warning(
                 "A request cannot be stored in Redis, and is kept in memory: %(request)s "
                 "(%(error)s)",
                 {"request": request, "error": error},
-                extra=self._extra,
             )
             self._stats.inc_value("scheduler/unserializable")
             self._leased.add(b"", request)
@@ -208,11 +204,10 @@ class Scheduler(BaseScheduler):
                         raise SettingError(f"{self._settings.redis_url_name}: {text}") from None
                 await asyncio.sleep(RETRY_INTERVAL)
         if foreign:
-            logger.warning(
+            self._logger.warning(
                 "Redis has %(count)d requests at %(key)s that another scheduler or another version "
                 "of scrapy-rep has stored. This crawl does not see them.",
                 {"count": foreign, "key": shared.key},
-                extra=self._extra,
             )
         self._task = asyncio.ensure_future(self._run())
 
@@ -226,9 +221,7 @@ class Scheduler(BaseScheduler):
             try:
                 await self._talk()
             except Exception:
-                logger.exception(
-                    "The task of the queue in Redis has failed, and goes on.", extra=self._extra
-                )
+                self._logger.exception("The task of the queue in Redis has failed, and goes on.")
                 await asyncio.sleep(RETRY_INTERVAL)
 
     async def _talk(self, *, closing: bool = False) -> bool:
@@ -242,20 +235,20 @@ class Scheduler(BaseScheduler):
             return True
         try:
             answer = await shared.call(wanted)
-            if answer.dead:
-                await self._replace(answer.dead)
+            self._note_return()
+            if answer.state is State.OK:
+                self._accept(answer, wanted.requests)
+                if answer.dead:
+                    await self._replace(answer.dead)
+            elif answer.state is State.LOST:
+                self._end()
+            else:
+                await self._begin_again(answer)
         except RedisError as error:
             self._note_outage(error)
             self._said.set()
             await asyncio.sleep(RETRY_INTERVAL)
             return False
-        self._note_return()
-        if answer.state is State.OK:
-            self._accept(answer, wanted.requests)
-        elif answer.state is State.LOST:
-            self._end()
-        else:
-            await self._begin_again(answer)
         return True
 
     def _accept(self, answer: Answer, wanted: int) -> None:
@@ -285,11 +278,10 @@ class Scheduler(BaseScheduler):
         try:
             request = request_from_dict(self._serializer.loads(body), spider=self._spider)
         except Exception as error:  # its callback has another name now, perhaps
-            logger.error(
+            self._logger.error(
                 "A request in Redis cannot be read, and is skipped: %(error)s",
                 {"error": error},
                 exc_info=error,
-                extra=self._extra,
             )
             self.shared.acknowledge(name)
             return
@@ -300,29 +292,26 @@ class Scheduler(BaseScheduler):
     def _note_outage(self, error: RedisError) -> None:
         if not self._is_away:
             self._is_away = True
-            logger.warning(
+            self._logger.warning(
                 "Redis does not answer: %(error)s. New requests are kept in memory until it does.",
                 {"error": self._url.message(error)},
-                extra=self._extra,
             )
 
     def _note_return(self) -> None:
         if self._is_away:
             self._is_away = False
-            logger.info(
+            self._logger.info(
                 "Redis answers again. It gets the %(count)d requests that were kept.",
                 {"count": self.shared.kept},
-                extra=self._extra,
             )
 
     async def _replace(self, worker: str) -> None:
         """Give back what a worker had that has died."""
         returned, failed = await self.shared.recover(worker)
-        logger.warning(
+        self._logger.warning(
             "The worker %(worker)s does not answer: %(returned)d requests that it had are in the "
             "queue again. %(failed)d have failed, because each worker that had them died.",
             {"worker": worker, "returned": returned, "failed": failed},
-            extra=self._extra,
         )
         self._stats.inc_value("scheduler/returned/redis", returned)
         if failed:
@@ -331,12 +320,11 @@ class Scheduler(BaseScheduler):
     async def _begin_again(self, answer: Answer) -> None:
         """Go on after Redis and this worker disagree: it has nothing any more."""
         if answer.state is State.EXPIRED:
-            logger.warning(
-                "This worker stood still for so long that others have its requests. It continues.",
-                extra=self._extra,
+            self._logger.warning(
+                "This worker stood still for so long that others have its requests. It continues."
             )
         else:
-            logger.error(
+            self._logger.error(
                 "Redis has lost what this worker wrote in the last %(seconds)d s or more: "
                 "%(count)d requests are pushed again, and pages may be requested again.%(more)s",
                 {
@@ -344,7 +332,6 @@ class Scheduler(BaseScheduler):
                     "count": answer.repeated,
                     "more": "" if answer.is_whole else " Older requests are lost.",
                 },
-                extra=self._extra,
             )
             await self.shared.recover()
         self._leased.take_all()
@@ -354,10 +341,9 @@ class Scheduler(BaseScheduler):
         self._said.set()
 
     def _end(self) -> None:
-        logger.error(
+        self._logger.error(
             "Redis has lost the requests of this crawl: it was flushed, or restarted without its "
-            "data. The crawl ends. Start it again from its start URLs.",
-            extra=self._extra,
+            "data. The crawl ends. Start it again from its start URLs."
         )
         self._is_closed = True
         assert self._crawler.engine is not None
@@ -376,10 +362,9 @@ class Scheduler(BaseScheduler):
                 if is_sent:
                     await self.shared.close(persist=self._settings.persist)
         if not is_sent:
-            logger.error(
+            self._logger.error(
                 "Redis does not answer: %(count)d requests of this worker are lost.",
                 {"count": self.shared.kept},
-                extra=self._extra,
             )
         for client in clients(self.shared.client):
             await client.aclose()
