@@ -157,7 +157,7 @@ class LeasedQueues(Queues):
         """Look at a host before the next call."""
         self._touched.add(host)
 
-    def settle(self, held: Iterable[str], *, closing: bool = False) -> Wanted:
+    def settle(self, held: frozenset[str], *, closing: bool = False) -> Wanted:
         """Return hosts whose turn is over, and say what this worker could start.
 
         ``held``: the hosts that have to go back.
@@ -171,12 +171,12 @@ class LeasedQueues(Queues):
         wanted = 0 if is_closing or ready > self._ahead // 2 else self._ahead - ready
         if self.size > self._most:
             wanted = 0
-        touched, self._touched = self._touched & self.hosts, set()
+        touched, self._touched = (self._touched | held) & self.hosts, set()
         more = {NO_HOST: wanted} if wanted and self._shared.sizes.hostless else {}
         for name in touched:
             host = self.frontier.hosts.host(name)
             own = [queue for queue in host.queues if queue.owner is self]
-            if room := self._room(host, own) if wanted else 0:
+            if room := self._room(host, own) if wanted and name not in held else 0:
                 more[name] = room
             else:
                 self._end_turn(host, own, is_unwanted=closing or name in held)
@@ -197,14 +197,14 @@ class LeasedQueues(Queues):
 
     def _end_turn(self, host: Host, own: list[Queue], *, is_unwanted: bool) -> None:
         """Return a host, unless it is needed."""
-        if host.active:
+        if host.active and not is_unwanted:
             return
         seconds = self._seconds_left(host, own)
         if own and (is_unwanted or seconds > LONG_WAIT):
             for queue in own:
                 assert isinstance(queue, LeasedQueue)
                 self._shared.give_back(queue.take_all())
-        if next(host.queues, None) is None:
+        if not host.active and next(host.queues, None) is None:
             self.hosts.discard(host.name)
             self._drained.discard(host.name)
             self._shared.release(host.name, seconds, host.delay)

@@ -38,7 +38,7 @@ end
 -- Lets workers lease a host that has requests, or whose delay of so many milliseconds must pass.
 local function offer(host, milliseconds)
     if milliseconds > 0 or #next_of(host, 1) > 0 then
-        call("ZADD", hosts, math.max(now + math.ceil(milliseconds), held_until(host)), host)
+        call("ZADD", hosts, now + math.ceil(milliseconds), host)
     end
 end
 
@@ -70,9 +70,9 @@ local function push(host, is_new, priority, count, body)
         return
     elseif is_new == "0" then
         call("ZREM", new, host)
-        call("ZADD", hosts, "NX", math.max(now, held_until(host)), host)
+        call("ZADD", hosts, "NX", now, host)
     elseif not call("ZSCORE", hosts, host) then
-        call("ZADD", new, "NX", math.max(now, held_until(host)), host)
+        call("ZADD", new, "NX", now, host)
     end
 end
 
@@ -89,7 +89,8 @@ local function take(host, most)
     return found
 end
 
--- Leases hosts whose time has come until `wanted` requests are leased, at most `most` of a host.
+-- Leases hosts whose time has come until `wanted` requests are leased, at most `most` of a host. One
+-- that an operator holds gets the time at which that ends.
 -- Returns how many requests, and the milliseconds until the time of the next host.
 local function lease_from(key, found, wanted, most)
     local got = 0
@@ -101,11 +102,16 @@ local function lease_from(key, found, wanted, most)
             return got, ready_at - now
         end
         call("ZREM", key, host)
-        local names = take(host, call("HEXISTS", paced, host) == 1 and 1 or most)
-        if #names > 1 then
-            lease_host(host)
-            found[#found + 1] = names
-            got = got + #names - 1
+        local hold_end = held_until(host)
+        if hold_end > 0 then
+            call("ZADD", key, hold_end, host)
+        else
+            local names = take(host, call("HEXISTS", paced, host) == 1 and 1 or most)
+            if #names > 1 then
+                lease_host(host)
+                found[#found + 1] = names
+                got = got + #names - 1
+            end
         end
     end
     return got, 3600000
@@ -277,16 +283,19 @@ function functions.reserve()
 end
 
 -- Holds a host for so many milliseconds, or no longer if that is 0. Its worker gives it back with its
--- next call.
+-- next call. What else the host waits for, such as a back-off, stays.
 function functions.hold()
     local host, milliseconds, reason = arg(), number(), arg()
+    local last = held_until(host)
     if milliseconds > 0 then
         call("HSET", held, host, string.format("%.0f %s", now + milliseconds, reason))
     else
         call("HDEL", held, host)
     end
-    if call("ZREM", new, host) + call("ZREM", hosts, host) > 0 then
-        offer(host, math.max(milliseconds, tonumber(call("HGET", paced, host) or 0)))
+    for _, key in ipairs({hosts, new}) do
+        if last > 0 and tonumber(call("ZSCORE", key, host) or 0) == last then
+            call("ZADD", key, now, host)
+        end
     end
 end
 

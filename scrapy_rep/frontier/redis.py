@@ -264,14 +264,14 @@ class Scheduler(BaseScheduler):
             for name, body in requests:
                 found += 1
                 self._add(name, body)
-        self._held = answer.held
+        newly_held, self._held = answer.held - self._held, answer.held
         others_push = sizes.workers > 1 and found < wanted
         self._next_poll = monotonic() + min(answer.seconds, POLL if others_push else LONGEST_PAUSE)
         was_settled = self._is_settled
         self._is_settled = not (shared.kept or leased.started or leased.size)
         if found or (self._is_settled and not (was_settled and sizes.all)):
             self._engine.wake()
-        if shared.kept or (found and sizes.waiting):
+        if shared.kept or newly_held or (found and sizes.waiting):
             self._said.set()
 
     def _add(self, name: bytes, body: bytes) -> None:
