@@ -311,16 +311,22 @@ class QueueSettings(NamedTuple):
     """How many requests of a host a worker leases at once."""
 
 
-def read_queue_settings(crawler: Crawler) -> QueueSettings:
-    """Return the settings of a queue in Redis. Raises :class:`SettingError` for an unusable one."""
-    settings = crawler.settings
+def read_queue_url(settings: BaseSettings) -> tuple[str, str]:
+    """Return the setting that names the Redis of a queue, and its URL. Raises SettingError."""
     name = "REDIS_URL" if settings.get("REDIS_URL") else "REP_STORE"
     url = settings.get(name)
     if not isinstance(url, str) or not re.match(r"(?:redis|rediss|unix)(?:\+\w+)?://", url):
         raise SettingError(
-            "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs the URL of a Redis in "
-            f"REDIS_URL, such as 'redis://localhost:6379'. {name} is {without_passwords(url)!r}"
+            "scrapy_rep.frontier.redis.Scheduler needs the URL of a Redis in REDIS_URL, such as "
+            f"'redis://localhost:6379'. {name} is {without_passwords(url)!r}"
         )
+    return name, url
+
+
+def read_queue_settings(crawler: Crawler) -> QueueSettings:
+    """Return the settings of a queue in Redis. Raises :class:`SettingError` for an unusable one."""
+    settings = crawler.settings
+    name, url = read_queue_url(settings)
     if not is_asyncio_available():
         raise SettingError(
             "SCHEDULER is scrapy_rep.frontier.redis.Scheduler, which needs asyncio. Set "

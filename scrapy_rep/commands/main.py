@@ -44,6 +44,7 @@ TOOLS = {
     },
     "Crawls": {
         "report": ("report", "Show the report of a crawl, or of several (REP_REPORT)."),
+        "queue": ("queue", "Show what waits in a queue in Redis. Hold and drop hosts."),
         "export": ("transfer", "Write the robots.txt files of a store as JSON Lines."),
         "import": ("transfer", "Put files that export has written into a store."),
     },

@@ -28,6 +28,7 @@ from scrapy_rep.commands.crawlers import Crawler
 from scrapy_rep.commands.explain import Check
 from scrapy_rep.commands.lint import LintFinding
 from scrapy_rep.commands.main import main
+from scrapy_rep.commands.queue import Queue
 from scrapy_rep.commands.show import Diff, Show
 from scrapy_rep.commands.test import Test
 from scrapy_rep.commands.view import View
@@ -81,7 +82,7 @@ class Done:
 
 
 MAX_VALIDATED = 500
-TYPES = (Check, Crawler, Diff, LintFinding, Plan, Report, Show, Survey, Test, View)
+TYPES = (Check, Crawler, Diff, LintFinding, Plan, Queue, Report, Show, Survey, Test, View)
 RECORDS = {
     schema([each])["$defs"][each.__name__]["properties"]["type"]["enum"][0]: each for each in TYPES
 }

@@ -133,6 +133,14 @@ FILE = ("--robots", "robots.txt")
         (["import", "sqlite:///b.sqlite", "none"], "cannot read none: No such file"),
         (["import", "sqlite:///robots.txt", "none.txt"], "file is not a database"),
         (["import", "sqlite:///b.sqlite", "cut.gz"], "cannot read cut.gz"),
+        # Queues
+        (["queue"], "needs the URL of a Redis in REDIS_URL, such as 'redis://localhost:6379'"),
+        (["queue", "lift"], "'lift' is not one of 'hold', 'release', 'drop'"),
+        (["queue", "hold"], "hold needs a host"),
+        (["queue", "hold", "example.com"], "hold needs a time, such as --for 1h"),
+        (["queue", "drop", "example.com", "--for", "1h"], "such as --for 1h, and only hold"),
+        (["queue", "hold", "example.com", "--for", "0m"], "'0m' is not a time such as 30s"),
+        (["queue", "hold", "example.com", "--for", "1 h"], "'1 h' is not a time such as 30s"),
         # Reports and surveys
         (["report", "robots.txt"], "cannot read robots.txt: it is not an event log of a crawl"),
         (["report", "none"], "cannot read none: No such file"),
@@ -189,6 +197,7 @@ def test_without_the_extra_it_says_so() -> None:
         ("jinja2", ["survey", "empty", "--html", "x.html"]),
         ("jinja2", ["report", "one.events.gz"]),
         ("redis", ["export", "redis://127.0.0.1:1/0"]),
+        ("redis", ["queue", "-s", "REDIS_URL=redis://127.0.0.1:1"]),
         ("warcio", ["check", "/", "--only", "disallowed", "--archive", "a.warc.gz"]),
     ],
 )
@@ -198,7 +207,7 @@ def test_a_command_without_its_package_says_so(
     log().write(Path("one.events.gz"))
     # Other tests may have loaded the package, and the modules that need it.
     monkeypatch.delattr("scrapy_rep.reports.pages", raising=False)
-    modules = rf"{package}\b|scrapy_rep\.(reports\.(archive|pages)|stores\.redis)$"
+    modules = rf"{package}\b|scrapy_rep\.(reports\.(archive|pages)|stores\.redis(_url)?)$"
     for name in filter(re.compile(modules).match, list(sys.modules)):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
