@@ -419,6 +419,25 @@ def test_a_prefix_and_the_url_of_the_store(crawl: Crawl, run: Run) -> None:
     assert "a.example" in done.out
 
 
+def test_the_documented_user(crawl: Crawl, run: Run) -> None:
+    crawl.fill(a_example=2)
+    scaling = PAGE.parents[1].joinpath("scaling.md").read_text("utf-8")
+    setup = scaling.partition("ACL SETUSER crawler ")[2].partition("```")[0]
+    assert "`+exists` and `+zscan`" in PAGE.read_text("utf-8")
+    commands = [*re.findall(r"\+[a-z]+", setup), "+exists", "+zscan"]
+    url = crawl.server.url.replace("//", "//tool:secret@")
+    with crawl.server.client as client:
+        client.execute_command("ACL", "SETUSER", "tool", "on", ">secret", f"~{PREFIX}*", *commands)
+        try:
+            for words in ([], ["hold", "a.example", "--for", "1h"], ["drop", "a.example", "--yes"]):
+                done = apart(run, "queue", *words, "--key", KEY, "-s", f"REDIS_URL={url}")
+                assert (done.code, done.err) == (0, "")
+            done = apart(run, "queue", "-s", f"REDIS_URL={url}")
+            assert (done.code, done.out) == (3, "")
+        finally:
+            client.execute_command("ACL", "DELUSER", "tool")
+
+
 @pytest.mark.parametrize(
     ("url", "code", "message"),
     [
