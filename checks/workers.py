@@ -1,8 +1,7 @@
 """Workers that share a crawl in Redis, while workers and Redis fail, judged by what sites received.
 
-Each event comes when a part of the pages has been received. ``--set events=kill,stop`` chooses
-them, and ``--list`` shows their names. ``cost`` and ``delay`` are crawls without an event: what a
-page costs, and how workers keep DOWNLOAD_DELAY together.
+Each event comes when a part of the pages has been received. ``delay`` and ``cost`` are crawls
+without one: how workers keep a DOWNLOAD_DELAY together, and what a page costs.
 """
 
 from __future__ import annotations
@@ -16,10 +15,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import pairwise
+from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 from checks._worker import CONCURRENT_REQUESTS, CONCURRENT_REQUESTS_PER_DOMAIN, NAME, VARIANTS
 from checks._worker_site import KINDS, RETRY_AFTER, Kind, Proxy, Received, Sites
@@ -27,41 +27,20 @@ from testing.harness import ROOT, Duration, Options, Parameter, Result, Row
 from testing.redis_server import RedisCluster, RedisSentinel, RedisServer, wait_until
 from testing.web import Web, between
 
-RDB = ("--save", "3600", "1")
-AOF = ("--appendonly", "yes", "--appendfsync", "everysec")
-AWAY = 8.0
-"""Seconds for which Redis is away."""
-
-STILL = 40.0
-"""Seconds for which a worker stands still: longer than its lease."""
-
-STUCK = 60.0
-"""Seconds without a request after which a crawl is stopped: longer than the lease of a dead one."""
-
-END = 15.0
-"""Seconds for which a worker may go on after SIGTERM, before it is killed."""
-
-LATE = 8.0
-"""Seconds after which workers use a store again that was away as long as AWAY."""
-
-UNDER_WAY = 0.5
-"""Seconds for which requests may arrive that a worker sent before it had an answer."""
-
+# All of these are in seconds.
+AWAY = 8.0  # how long Redis is away
+LATE = 8.0  # after that, until all workers use their store again
+STILL = 40.0  # how long a worker stands still: longer than its lease
+SILENT = 3.0  # how long Redis does not answer it then
+STUCK = 60.0  # without a request until a crawl is stopped: longer than the lease of a dead worker
+END = 15.0  # how long a worker may go on after SIGTERM
+UNDER_WAY = 0.5  # how late a request may arrive that was sent before an answer came
 TOLERANCE = 0.005
+
 _NOTED = r"\[(?!py.warnings)\S+\] (?:WARNING|ERROR|CRITICAL): .*|^Traceback|^[\w.]+Error\b.*"
-FIRST_REPLIES = 3.0
-"""Seconds for which Redis does not answer a worker that stood still."""
 
-
-class Shared(Protocol):
-    """A Redis, of whatever kind."""
-
-    @property
-    def url(self) -> str:
-        """The URL for REDIS_URL and REP_STORE."""
-
-    def close(self) -> None:
-        """End it."""
+Shared: TypeAlias = "RedisServer | RedisCluster | RedisSentinel"
+Judged: TypeAlias = "tuple[list[Row], list[str]]"
 
 
 class Worker:
@@ -70,27 +49,25 @@ class Worker:
     def __init__(self, folder: Path, name: str, options: Mapping[str, Any]) -> None:
         self.name = name
         self.was_killed = False
-        self.was_stopped = False
-        """Whether it had to be stopped, because it did not end by itself."""
+        self.was_stopped = False  # because it did not end by itself
         self.reason, self.cpu = "", 0.0
         self._log = folder / f"{name}.log"
+        command = [sys.executable, "-m", "checks._worker", name, json.dumps(options)]
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "checks._worker", name, json.dumps(options)],
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                cwd=ROOT,
+                command, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT
             )
-
-    @property
-    def is_running(self) -> bool:
-        return self.process.poll() is None
 
     def kill(self) -> None:
         self.was_killed = True
         self.process.kill()
         self.process.wait()
+
+    def stop(self) -> None:
+        """Stop the process in order, if it runs."""
+        self.was_stopped = self.process.poll() is None
+        self.process.send_signal(signal.SIGCONT)
+        self.process.terminate()
 
     def close(self, until: float) -> None:
         """Wait until the process has ended, and kill it if it has not at that time."""
@@ -102,17 +79,15 @@ class Worker:
         found = json.loads(output or "{}")
         self.reason, self.cpu = str(found.get("reason", "")), found.get("cpu", 0.0)
 
-    @property
-    def end(self) -> str:
-        """Its exit status and finish reason, and whether it had to be stopped."""
-        stopped = "stopped, " if self.was_stopped else ""
-        return f"{stopped}status {self.process.returncode}, {self.reason or 'no reason'}"
+    def __str__(self) -> str:
+        end = "had to be stopped, " if self.was_stopped else ""
+        return f"{self.name}: {end}status {self.process.returncode}, {self.reason or 'no reason'}"
 
-    def log_lines(self) -> Counter[str]:
-        """Return the warnings and errors without their numbers, and tracebacks."""
+    def log_lines(self) -> list[str]:
+        """Return the warnings and errors without their numbers, and the ends of tracebacks."""
         lines = self._log.read_text(errors="replace").splitlines()
-        known = (re.search(_NOTED, each) for each in lines)
-        return Counter(re.sub(r"[0-9a-f]*\d[0-9a-f.:]*", "#", each[0]) for each in known if each)
+        found = (re.search(_NOTED, line) for line in lines)
+        return [re.sub(r"[0-9a-f]*\d[0-9a-f.:]*", "#", each[0]) for each in found if each]
 
 
 class Plan(NamedTuple):
@@ -123,12 +98,12 @@ class Plan(NamedTuple):
     sites: int
     pages: int
     seconds: float
+    settings: Mapping[str, Any]
     kinds: Sequence[Kind] = KINDS
-    settings: Mapping[str, Any] = {}
 
 
 class Crawl:
-    """A crawl while it runs."""
+    """A crawl while it runs, and what it may do after its event."""
 
     def __init__(self, plan: Plan, event: Event, web: Web, folder: Path, shared: Shared) -> None:
         self.plan, self.event, self.shared = plan, event, shared
@@ -136,16 +111,15 @@ class Crawl:
         self.expected = self.sites.expected()
         self.workers: list[Worker] = []
         self.proxies: list[Proxy] = []
+        self.has_come = False
+        self.reason = "finished"
         self.twice = 0
         """How many pages may be requested again."""
-        self.reason = "finished"
         self.excused: list[tuple[float, float, str]] = []
-        """A robots.txt that a worker (or any) requested between two times may be fetched again."""
-        self.still: tuple[float, float, str] | None = None
-        """When a worker that stood still went on, when Redis first answered it, and its name."""
-        self.has_come = False
+        """When a fetch of a robots.txt by a worker, or by any, may come to nothing."""
+        self.silent: tuple[float, float, str] | None = None
+        """When Redis did not answer a worker that had stood still."""
         self._web, self._folder = web, folder
-        self._seen = (0, time.monotonic())
 
     @property
     def server(self) -> RedisServer:
@@ -155,17 +129,17 @@ class Crawl:
     def start(self, name: str) -> None:
         """Start a worker."""
         url = self.shared.url
-        arguments = {}
-        if isinstance(self.shared, RedisServer):
-            spider = "shared"
-        else:  # RedisSpider has no client for others
-            spider, arguments = "started", {"urls": self.sites.seeds()}
         if self.event.is_proxied:
             self.proxies.append(Proxy(self._web, self.server.port))
             url = self.proxies[-1].url
-        settings = {"REDIS_URL": url, "REP_STORE": url, **self.plan.settings}
-        options = {"variant": self.plan.variant, "spider": spider, "arguments": arguments}
-        self.workers.append(Worker(self._folder, name, {**options, "settings": settings}))
+        is_one = isinstance(self.shared, RedisServer)  # RedisSpider has no client for others
+        options = {
+            "variant": self.plan.variant,
+            "spider": "shared" if is_one else "started",
+            "arguments": {} if is_one else {"urls": self.sites.seeds()},
+            "settings": {"REDIS_URL": url, "REP_STORE": url, **self.plan.settings},
+        }
+        self.workers.append(Worker(self._folder, name, options))
 
     def run(self) -> None:
         """Crawl until all workers have ended."""
@@ -173,91 +147,78 @@ class Crawl:
             with self.server.client as client:
                 seeds = (json.dumps({"url": url}) for url in self.sites.seeds())
                 client.rpush(f"{NAME}:start_urls", *seeds)
-        until = time.monotonic() + self.plan.seconds
         try:
             for number in range(self.plan.workers):
                 self.start(f"w{number}")
-            while self._goes_on(until):
-                if not self.has_come and self.sites.pages >= self.event.at * len(self.expected):
-                    self.event.act(self)
-                    self.has_come = True
-                time.sleep(0.05)
+            self._watch()
         finally:
-            self._close()
+            for worker in self.workers:
+                worker.stop()
+            until = time.monotonic() + END
+            for worker in self.workers:
+                worker.close(until)
 
-    def _goes_on(self, until: float) -> bool:
-        now = time.monotonic()
-        if len(self.sites.received) > self._seen[0]:
-            self._seen = (len(self.sites.received), now)
-        is_late = now > min(until, self._seen[1] + STUCK)
-        return not is_late and any(worker.is_running for worker in self.workers)
+    def _watch(self) -> None:
+        now = progress = time.monotonic()
+        until, seen = now + self.plan.seconds, 0
+        while any(worker.process.poll() is None for worker in self.workers):
+            if not self.has_come and self.sites.pages >= self.event.at * len(self.expected):
+                self.has_come = True
+                self.event.act(self)
+            time.sleep(0.05)
+            now, before, seen = time.monotonic(), seen, len(self.sites.received)
+            progress = now if seen > before else progress
+            if now > min(until, progress + STUCK):
+                return
 
-    def _close(self) -> None:
-        for worker in self.workers:
-            if worker.is_running:
-                worker.was_stopped = True
-                worker.process.send_signal(signal.SIGCONT)
-                worker.process.terminate()
-        until = time.monotonic() + END
-        for worker in self.workers:
-            worker.close(until)
+    def excuse(self, began: float, ended: float, worker: str = "") -> None:
+        self.excused.append((began - LATE, ended + LATE, worker))
+
+
+# What happens during a crawl.
 
 
 def _nothing(_: Crawl) -> None:
     """No event."""
 
 
-def _kill(crawl: Crawl) -> None:
-    worker = crawl.workers[1]
+def _kill(crawl: Crawl, successor: str = "") -> None:
+    now, worker = time.monotonic(), crawl.workers[1]
     worker.kill()
-    now = time.monotonic()
-    crawl.excused.append((now - LATE, now, worker.name))
+    crawl.excuse(now, now, worker.name)
     crawl.twice = 2 * CONCURRENT_REQUESTS
-
-
-def _restart(crawl: Crawl) -> None:
-    _kill(crawl)
-    crawl.start("again")
+    if successor:
+        crawl.start(successor)
 
 
 def _stand_still(crawl: Crawl) -> None:
-    """Stop a worker. Redis does not answer when it goes on: it must not start anything."""
-    worker, proxy = crawl.workers[1], crawl.proxies[1]
-    began = time.monotonic()
+    """Let a worker stand still. Redis does not answer it at first: it must not start anything."""
+    began, worker, proxy = time.monotonic(), crawl.workers[1], crawl.proxies[1]
     worker.process.send_signal(signal.SIGSTOP)
     time.sleep(STILL)
     proxy.is_paused = True
     resumed = time.monotonic()
     worker.process.send_signal(signal.SIGCONT)
-    time.sleep(FIRST_REPLIES)
-    answered = time.monotonic()
+    time.sleep(SILENT)
+    crawl.silent = (resumed, time.monotonic(), worker.name)
     proxy.is_paused = False
-    crawl.still = (resumed, answered, worker.name)
-    crawl.excused.append((began - LATE, answered, worker.name))
+    crawl.excuse(began, time.monotonic(), worker.name)
     crawl.twice = 2 * CONCURRENT_REQUESTS
 
 
-def _stop_redis(crawl: Crawl) -> None:
-    _take_away(crawl, crawl.server.stop)
-
-
-def _kill_redis(crawl: Crawl) -> None:
-    _take_away(crawl, crawl.server.kill)
-
-
-def _take_away(crawl: Crawl, end: Callable[[], None]) -> None:
+def _take_away(crawl: Crawl, end: Callable[[RedisServer], None]) -> None:
     began = time.monotonic()
-    end()
+    end(crawl.server)
     time.sleep(AWAY)
     crawl.server.start()
-    crawl.excused.append((began - LATE, time.monotonic() + LATE, ""))
+    crawl.excuse(began, time.monotonic())
 
 
 def _flush(crawl: Crawl) -> None:
     with crawl.server.client as client:
         client.flushall()
     crawl.reason = "redis_lost"
-    crawl.excused.append((0, time.monotonic() + LATE, ""))
+    crawl.excuse(0, time.monotonic())
 
 
 def _roll_back(crawl: Crawl) -> None:
@@ -267,32 +228,26 @@ def _roll_back(crawl: Crawl) -> None:
     time.sleep(1)
     crawl.server.kill()
     crawl.server.start()
-    _forgot(crawl, saved)
+    _forget(crawl, saved)
 
 
 def _fail_over(crawl: Crawl) -> None:
     assert isinstance(crawl.shared, RedisSentinel)
     began = time.monotonic()
     crawl.shared.kill_primary()
-    _forgot(crawl, began)
+    _forget(crawl, began)
 
 
-def _forgot(crawl: Crawl, since: float) -> None:
-    """Redis has forgotten what came after a time."""
-    now = time.monotonic()
-    crawl.excused.append((since - LATE, now + LATE, ""))
-    received = [*crawl.sites.received]
-    crawl.twice = sum(each.end > since - 1 for each in received) + 2 * CONCURRENT_REQUESTS
+def _forget(crawl: Crawl, since: float) -> None:
+    """Redis does not know what came since a time. Acknowledgements are up to a second late."""
+    crawl.excuse(since, time.monotonic())
+    crawl.twice = sum(each.end > since - 1 for each in [*crawl.sites.received])
+    crawl.twice += CONCURRENT_REQUESTS * len(crawl.workers)
 
 
-def _lose_replies(crawl: Crawl) -> None:
+def _disturb(crawl: Crawl, **values: float) -> None:
     for proxy in crawl.proxies:
-        proxy.lose_every = 20
-
-
-def _slow_down(crawl: Crawl) -> None:
-    for proxy in crawl.proxies:
-        proxy.delay = 0.01
+        vars(proxy).update(values)
 
 
 class Event(NamedTuple):
@@ -301,42 +256,39 @@ class Event(NamedTuple):
     act: Callable[[Crawl], None] = _nothing
     at: float = 0.3
     """The part of the pages that have been received then."""
-    arguments: Sequence[str] = ()
-    """Those of the Redis server."""
-    shared: Callable[[Path], Shared] | None = None
-    """Another Redis than one server."""
+    shared: Callable[[Path], Shared] = RedisServer
     is_proxied: bool = False
 
 
-EARLY = 0.05
-"""The part of the pages after which all start URLs are read. RedisSpider may lose them."""
-
+AOF = ("--appendonly", "yes", "--appendfsync", "everysec")
 EVENTS = {
     "none": Event(),
     "kill": Event(_kill),
-    "restart": Event(_restart),
+    "restart": Event(partial(_kill, successor="again")),
     "stop": Event(_stand_still, is_proxied=True),
-    "rdb": Event(_stop_redis, arguments=RDB),
-    "aof": Event(_kill_redis, arguments=AOF),
+    "rdb": Event(
+        partial(_take_away, end=RedisServer.stop),
+        shared=partial(RedisServer, arguments=("--save", "3600", "1")),
+    ),
+    "aof": Event(
+        partial(_take_away, end=RedisServer.kill), shared=partial(RedisServer, arguments=AOF)
+    ),
     "flush": Event(_flush),
     "rollback": Event(_roll_back),
-    "lossy": Event(_lose_replies, EARLY, is_proxied=True),
-    "slow": Event(_slow_down, 0, is_proxied=True),
+    # Not before all start URLs are read: RedisSpider may lose them.
+    "lossy": Event(partial(_disturb, lose_every=20), 0.05, is_proxied=True),
+    "slow": Event(partial(_disturb, delay=0.01), 0, is_proxied=True),
     "cluster": Event(shared=RedisCluster),
     "sentinel": Event(_fail_over, shared=RedisSentinel),
 }
-
-DURATION = Duration(4500, 150)
+NAMES = f"{', '.join(EVENTS)}, delay, cost"
+DURATION = Duration(3600, 150)
 PARAMETERS = {
-    "events": Parameter(
-        f"{', '.join(EVENTS)}, delay, cost",
-        "none, kill, rdb",
-        f"of {', '.join(EVENTS)}, delay, cost",
-    ),
-    "workers": Parameter("3, 8", "3", "how many, of each crawl"),
+    "events": Parameter(NAMES, "none, kill, rdb", "some of all"),
+    "workers": Parameter("3, 8", "3", "how many share a crawl"),
     "sites": Parameter(300, 60, "sites"),
     "pages": Parameter(10_000, 1500, "pages of all sites, about"),
-    "hosts": Parameter(30_000, 3000, "hosts with two waiting requests, for the memory of cost"),
+    "hosts": Parameter(30_000, 3000, "hosts with two requests each, whose memory is measured"),
     "seconds": Parameter(300, 120, "after which a crawl is stopped"),
     "variant": Parameter("ours", "ours", f"of {', '.join(VARIANTS)}"),
     "persist": Parameter(1, 1, "SCHEDULER_PERSIST"),
@@ -345,27 +297,26 @@ PARAMETERS = {
 
 def run(options: Options) -> Result:
     """Judge each crawl."""
+    number, variant = options.number, options.text("variant")
+    settings = {"SCHEDULER_PERSIST": bool(number("persist"))}
+    plan = Plan(variant, 4, number("sites"), number("pages"), number("seconds"), settings)
+    crawls: dict[str, Callable[[], Judged]] = {}
+    for name in options.text("events").replace(",", " ").split():
+        if name in EVENTS:
+            for workers in map(int, options.text("workers").replace(",", " ").split()):
+                own = plan._replace(workers=workers)
+                crawls[f"{name}, {workers}"] = partial(_judge, own, EVENTS[name])
+        else:
+            special = {"delay": _delay, "cost": _cost}[name]
+            crawls[name] = partial(special, plan, number("hosts"))
     rows: list[Row] = []
     details: list[str] = []
-    base = Plan(
-        options.text("variant"),
-        0,
-        options.number("sites"),
-        options.number("pages"),
-        options.number("seconds"),
-        settings={"SCHEDULER_PERSIST": bool(options.number("persist"))},
-    )
-    for name in options.text("events").replace(",", " ").split():
-        if name in SPECIAL:
-            found = [(name, *SPECIAL[name](base, options))]
-        else:
-            counts = map(int, options.text("workers").replace(",", " ").split())
-            found = [
-                (f"{name}, {each}", *_judged(base._replace(workers=each), name)) for each in counts
-            ]
-        for title, some, notes in found:
-            rows += [Row(f"{title}: {row.name}", *row[1:]) for row in some]
-            details += [f"{title}: {note}" for note in notes]
+    for title, judge in crawls.items():
+        began = time.monotonic()
+        found, notes = judge()
+        sys.stderr.write(f"{title}: {time.monotonic() - began:.0f} s\n")
+        rows += [Row(f"{title}: {row.name}", *row[1:]) for row in found]
+        details += [f"{title}: {note}" for note in notes]
     return Result(rows, details)
 
 
@@ -374,63 +325,49 @@ def _crawled(plan: Plan, event: Event) -> Iterator[Crawl]:
     """Yield a crawl that has ended, while its Redis still runs."""
     with TemporaryDirectory() as name, closing(Web()) as web:
         folder = Path(name)
-        make = event.shared or (lambda folder: RedisServer(folder, arguments=event.arguments))
-        with closing(make(folder)) as shared:
+        with closing(event.shared(folder)) as shared:
             crawl = Crawl(plan, event, web, folder, shared)
             crawl.run()
             yield crawl
 
 
-def _judged(plan: Plan, name: str) -> tuple[list[Row], list[str]]:
-    began = time.monotonic()
-    with _crawled(plan, EVENTS[name]) as crawl:
+def _judge(plan: Plan, event: Event) -> Judged:
+    with _crawled(plan, event) as crawl:
         rows = [*_pages(crawl), *_politeness(crawl), *_ends(crawl)]
-        ends = [f"{worker.name}: {worker.end}" for worker in crawl.workers]
-        logs = sum((worker.log_lines() for worker in crawl.workers), Counter[str]())
-    seconds = time.monotonic() - began
+        logs = Counter(line for worker in crawl.workers for line in worker.log_lines())
+    tracebacks = sum(times for line, times in logs.items() if line.startswith("Traceback"))
+    rows += [Row("tracebacks", tracebacks, "", 0), Row("lines in logs", logs.total(), "lines")]
     lines = [f"{times} x {line}" for line, times in logs.most_common(8)]
-    tracebacks = sum(logs[line] for line in logs if line.startswith("Traceback"))
-    rows += [
-        Row("tracebacks", tracebacks, "tracebacks", 0),
-        Row("warnings and errors", logs.total() - tracebacks, f"lines, {len(logs)} kinds"),
-        Row("crawl", seconds, "s"),
-    ]
-    sys.stderr.write(f"{name}, {plan.workers} workers: {seconds:.0f} s\n")
-    return rows, [*ends, *lines]
+    return rows, [*map(str, crawl.workers), *lines]
 
 
 def _pages(crawl: Crawl) -> Iterator[Row]:
-    got = Counter((each.host, each.path) for each in crawl.sites.received if each.is_page)
-    is_lost = crawl.reason != "finished"
-    yield Row("pages", len(crawl.expected), "pages")
+    received = crawl.sites.received
+    got = Counter((each.host, each.path) for each in received if each.is_page)
     lost = len(crawl.expected - got.keys())
-    yield Row("pages never requested", lost, "pages", None if is_lost else 0)
-    yield Row("pages requested again", got.total() - len(got), "times", crawl.twice)
     private = sum(path.startswith("/private") for _, path in got)
-    yield Row("disallowed pages requested", private, "pages", 0)
-    if crawl.still:
-        resumed, answered, name = crawl.still
-        own = [each for each in crawl.sites.received if each.worker == name]
-        sent = sum(resumed < each.start < answered for each in own)
-        yield Row("requests before Redis answered", sent, "requests", CONCURRENT_REQUESTS)
+    yield Row("pages", len(crawl.expected), "pages")
+    yield Row("never requested", lost, "pages", 0 if crawl.reason == "finished" else None)
+    yield Row("requested again", got.total() - len(got), "pages", crawl.twice)
+    yield Row("disallowed and requested", private, "pages", 0)
+    if crawl.silent:
+        since, until, name = crawl.silent
+        sent = sum(since < each.start < until and each.worker == name for each in received)
+        yield Row("requested before it had renewed", sent, "pages", CONCURRENT_REQUESTS)
 
 
 def _politeness(crawl: Crawl) -> Iterator[Row]:
-    by_host: defaultdict[str, list[Received]] = defaultdict(list)
-    for each in sorted(crawl.sites.received, key=lambda each: each.start):
-        if each.path != "/robots.txt":
-            by_host[each.host].append(each)
+    by_host = _by_host(each for each in crawl.sites.received if each.path != "/robots.txt")
     delays = {host: site.kind.delay for host, site in crawl.sites.by_host.items()}
     gaps = [
-        (after.start - before.end, delays[host])
+        (after.start - before.end + TOLERANCE) / delays[host]
         for host, received in by_host.items()
         for before, after in pairwise(received)
         if delays[host]
     ]
     if gaps:
-        short = sum(gap < delay - TOLERANCE for gap, delay in gaps)
-        yield Row("gaps shorter than a Crawl-delay", short, "gaps", 0)
-        yield Row("shortest gap", min(gap / delay for gap, delay in gaps), "of a delay")
+        yield Row("below their Crawl-delay", sum(gap < 1 for gap in gaps), "gaps", 0)
+        yield Row("the shortest, of a Crawl-delay", 100 * min(gaps), "percent")
     within = sum(
         busy.end + UNDER_WAY < each.start < busy.end + RETRY_AFTER - TOLERANCE
         for received in by_host.values()
@@ -438,147 +375,121 @@ def _politeness(crawl: Crawl) -> Iterator[Row]:
         if busy.status == 429
         for each in received
     )
-    yield Row("requests within Retry-After", within, "requests", 0)
+    yield Row("within a Retry-After", within, "requests", 0)
     most = max(map(_most_at_once, by_host.values()), default=0)
-    limit = CONCURRENT_REQUESTS_PER_DOMAIN
-    yield Row("most requests at once to a host", most, "requests", limit)
-    yield Row("robots.txt requested again", _again(crawl), "fetches", 0)
+    yield Row("at once to a host", most, "requests", CONCURRENT_REQUESTS_PER_DOMAIN)
+    fetches = _by_host(each for each in crawl.sites.received if each.path == "/robots.txt")
+    again = 0
+    for host, found in fetches.items():
+        needed = len(crawl.sites.by_host[host].kind.robots)
+        again += max(sum(not _is_excused(crawl, each) for each in found[:-1]) + 1 - needed, 0)
+    yield Row("robots.txt requested again", again, "fetches", 0)
+
+
+def _by_host(received: Iterator[Received]) -> dict[str, list[Received]]:
+    """Return the requests to each host in their order."""
+    found: defaultdict[str, list[Received]] = defaultdict(list)
+    for each in sorted(received, key=lambda each: each.start):
+        found[each.host].append(each)
+    return found
 
 
 def _most_at_once(received: Sequence[Received]) -> int:
     changes = sorted([(each.start, 1) for each in received] + [(each.end, -1) for each in received])
-    now = most = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
+    return max(accumulate(change for _, change in changes))
 
 
-def _again(crawl: Crawl) -> int:
-    """Return how many fetches of a robots.txt have no reason."""
-    fetches: defaultdict[str, list[Received]] = defaultdict(list)
-    for each in crawl.sites.received:
-        if each.path == "/robots.txt":
-            fetches[each.host].append(each)
-    needed = {
-        host: len(crawl.sites.by_host[host].kind.robots)
-        + sum(
-            any(
-                since < each.start < until and name in ("", each.worker)
-                for since, until, name in crawl.excused
-            )
-            for each in found
-        )
-        for host, found in fetches.items()
-    }
-    return sum(max(len(found) - needed[host], 0) for host, found in fetches.items())
+def _is_excused(crawl: Crawl, fetch: Received) -> bool:
+    return any(
+        since < fetch.start < until and name in ("", fetch.worker)
+        for since, until, name in crawl.excused
+    )
 
 
 def _ends(crawl: Crawl) -> Iterator[Row]:
     others = [worker for worker in crawl.workers if not worker.was_killed]
     wrong = sum(worker.was_stopped or worker.reason != crawl.reason for worker in others)
-    yield Row(f"workers that did not end with {crawl.reason}", wrong, "workers", 0)
-    idle = {each.worker for each in crawl.sites.received}
-    yield Row(
-        "workers without a request", len(others) - len({w.name for w in others} & idle), "workers"
-    )
-    yield Row("events that did not come", not crawl.has_come, "events", 0)
-
-
-def _delay(base: Plan, options: Options) -> tuple[list[Row], list[str]]:
-    settings = {**base.settings, "DOWNLOAD_DELAY": 1}
-    pages = 15 if options.quick else 40  # and that of the start URL
-    plan = base._replace(workers=4, sites=1, pages=pages, kinds=[Kind()], settings=settings)
-    with _crawled(plan, Event()) as crawl:
-        starts = [each.start for each in crawl.sites.received if each.is_page]
-    gaps = sorted(between(starts)) or [0.0]
-    return [
-        Row("pages never requested", pages + 1 - len(starts), "pages", 0),
-        Row("gaps below half of DOWNLOAD_DELAY = 1", sum(gap < 0.5 for gap in gaps), "gaps", 0),
-        Row("a tenth of the gaps is below", gaps[len(gaps) // 10], "s"),
-    ], [f"{worker.name}: {worker.end}" for worker in crawl.workers]
+    used = {each.worker for each in crawl.sites.received}
+    yield Row(f"did not end with {crawl.reason}", wrong, "workers", 0)
+    yield Row("had no request", sum(each.name not in used for each in others), "workers")
+    yield Row("did not come", not crawl.has_come, "events", 0)
 
 
 class Cost(NamedTuple):
-    """What a crawl of one worker has cost."""
+    """What a crawl has cost, and when its pages were requested."""
 
-    rate: float
-    """Pages a second, without the first and the last tenth."""
-    calls: float
-    """Scripts that Redis ran for each page."""
-    redis: float
-    """Milliseconds of CPU that Redis used for each page."""
-    cpu: float
-    """Seconds of CPU that the worker used."""
+    starts: list[float]
+    calls: float  # scripts that Redis ran for each page
+    redis: float  # milliseconds of CPU that Redis used for each page
+    cpu: float  # seconds of CPU that the first worker used
+    lost: int
+    ends: list[str]
+
+    @property
+    def rate(self) -> float:
+        """Pages a second, without the first and the last tenth."""
+        count = len(self.starts)
+        seconds = self.starts[9 * count // 10] - self.starts[count // 10]
+        return 0.8 * count / max(seconds, 0.1)
 
 
-def _cost_of(plan: Plan, event: Event) -> Cost:
-    with _crawled(plan, event) as crawl, crawl.server.client as client:
-        starts = sorted(each.start for each in crawl.sites.received if each.is_page)
-        count = len(starts)
-        tenth = count // 10
-        cpu = client.info("cpu")
+def _cost_of(plan: Plan, event: str) -> Cost:
+    with _crawled(plan, EVENTS[event]) as crawl, crawl.server.client as client:
+        starts = sorted(each.start for each in crawl.sites.received if each.is_page) or [0.0]
         scripts = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
-        used = 1000 * (cpu["used_cpu_user"] + cpu["used_cpu_sys"])
-    rate = (count - 2 * tenth) / (starts[-tenth] - starts[tenth]) if tenth else 0
-    pages = max(count, 1)
-    return Cost(rate, scripts / pages, used / pages, crawl.workers[0].cpu)
+        used = client.info("cpu")
+    redis = 1000 * (used["used_cpu_user"] + used["used_cpu_sys"])
+    count, workers = len(starts), crawl.workers
+    lost, ends = len(crawl.expected) - count, [*map(str, workers)]
+    return Cost(starts, scripts / count, redis / count, workers[0].cpu, lost, ends)
 
 
-def _cost(base: Plan, options: Options) -> tuple[list[Row], list[str]]:
-    kinds = [Kind(robots=[404], latency=0.02)]
-    settings = {**base.settings, "CONCURRENT_REQUESTS": 32}
-    sites = 20 if options.quick else 60
-    plan = base._replace(
-        workers=1, sites=sites, pages=sites * 41, kinds=kinds, settings=settings, seconds=90
-    )
-    here, far = _cost_of(plan, EVENTS["none"]), _cost_of(plan, EVENTS["slow"])
-    other = _cost_of(plan._replace(variant="scrapy-redis"), EVENTS["none"])
-    number = options.number("hosts")
+def _delay(plan: Plan, _: int) -> Judged:
+    settings = {**plan.settings, "DOWNLOAD_DELAY": 1}
+    found = _cost_of(plan._replace(sites=1, pages=30, kinds=[Kind()], settings=settings), "none")
+    gaps = sorted(between(found.starts)) or [0.0]
     return [
-        Row("pages a second", here.rate, "pages/s"),
-        Row("pages a second, 20 ms from Redis", far.rate, "pages/s"),
-        Row("pages a second, scrapy-redis alone", other.rate, "pages/s"),
-        Row("speed with 0 ms against 20 ms", here.rate / max(far.rate, 0.1), "times", 1.25),
-        Row("speed of scrapy-redis alone", other.rate / max(here.rate, 0.1), "times", 1),
-        Row("scripts of Redis for a page", here.calls, "calls", 1),
-        Row("CPU of Redis for a page", here.redis, "ms", 0.15),
-        Row("CPU of Redis for a page, scrapy-redis alone", other.redis, "ms"),
-        Row("CPU of a worker", here.cpu, "s"),
-        Row(
-            "CPU of a worker, against scrapy-redis alone",
-            here.cpu / max(other.cpu, 0.1),
-            "times",
-            1,
-        ),
-        Row("memory of Redis for a request", _memory(base.variant, number), "bytes", 700),
-    ], []
+        Row("never requested", found.lost, "pages", 0),
+        Row("below half of DOWNLOAD_DELAY", sum(gap < 0.5 for gap in gaps), "gaps", 0),
+        Row("a tenth of the gaps, of DOWNLOAD_DELAY", 100 * gaps[len(gaps) // 10], "percent"),
+        Row("scripts of Redis for a page", found.calls, "calls"),
+    ], found.ends
+
+
+def _cost(plan: Plan, hosts: int) -> Judged:
+    kinds = [Kind(robots=[404], latency=0.02)]
+    settings = {**plan.settings, "CONCURRENT_REQUESTS": 32}
+    plan = plan._replace(workers=1, sites=60, pages=60 * 41, kinds=kinds, settings=settings)
+    own, far = _cost_of(plan, "none"), _cost_of(plan, "slow")
+    other = _cost_of(plan._replace(variant="scrapy-redis"), "none")
+    return [
+        Row("pages a second", own.rate, "pages/s"),
+        Row("20 ms from Redis", far.rate, "pages/s"),
+        Row("scrapy-redis", other.rate, "pages/s"),
+        Row("speed with 0 ms, of that with 20", 100 * own.rate / far.rate, "percent", 125),
+        Row("speed of scrapy-redis, of ours", 100 * other.rate / own.rate, "percent", 100),
+        Row("scripts of Redis for a page", own.calls, "calls", 1),
+        Row("CPU of Redis for a page", own.redis, "ms", 0.15),
+        Row("CPU of a worker", own.cpu, "s"),
+        Row("CPU of a worker, of scrapy-redis", 100 * own.cpu / other.cpu, "percent", 100),
+        Row("memory of Redis for a request", _memory(plan.variant, hosts), "bytes", 700),
+        Row("never requested", own.lost + far.lost, "pages", 0),
+    ], [*own.ends, *far.ends, *other.ends]
 
 
 def _memory(variant: str, hosts: int) -> float:
     """Return the bytes of Redis for each of the requests that one worker pushes."""
+    options = {"variant": variant, "spider": "pushes", "arguments": {"hosts": hosts, "each": 2}}
     with TemporaryDirectory() as name, closing(RedisServer(Path(name))) as server:
-        options = {
-            "variant": variant,
-            "spider": "pushes",
-            "arguments": {"hosts": hosts, "each": 2},
-            "settings": {"REDIS_URL": server.url},
-        }
-        with server.client as client:
-            used = [float(client.info("memory")["used_memory"])]
-            worker = Worker(Path(name), "w0", options)
-            until = time.monotonic() + 300
-            try:
-                wait_until(lambda: client.dbsize() > 0, "the worker")
-                while len(used) < 5 or abs(used[-1] - used[-4]) > 20_000 < until - time.monotonic():
-                    time.sleep(1)
-                    used.append(float(client.info("memory")["used_memory"]))
-            finally:
-                worker.kill()
+        client = server.client
+        used = [int(client.info("memory")["used_memory"])]
+        worker = Worker(Path(name), "w0", {**options, "settings": {"REDIS_URL": server.url}})
+        try:
+            wait_until(lambda: client.dbsize() > 0, "the worker")
+            while len(used) < 5 or used[-1] - used[-4] > 50_000:
+                time.sleep(1)
+                used.append(int(client.info("memory")["used_memory"]))
+        finally:
+            worker.kill()
+            client.close()
     return (used[-1] - used[0]) / (2 * hosts)
-
-
-SPECIAL: dict[str, Callable[[Plan, Options], tuple[list[Row], list[str]]]] = {
-    "delay": _delay,
-    "cost": _cost,
-}
