@@ -39,8 +39,33 @@ TOLERANCE = 0.005
 
 _NOTED = r"\[(?!py.warnings)\S+\] (?:WARNING|ERROR|CRITICAL): .*|^Traceback|^[\w.]+Error\b.*"
 
-Shared: TypeAlias = "RedisServer | RedisCluster | RedisSentinel"
+Shared: TypeAlias = "RedisServer | RedisCluster | Watched"
 Judged: TypeAlias = "tuple[list[Row], list[str]]"
+
+
+class Watched:
+    """A primary and a replica, which Sentinel watches."""
+
+    def __init__(self, folder: Path) -> None:
+        self._primary = RedisServer(folder)
+        primary = ["--replicaof", "127.0.0.1", str(self._primary.port)]
+        self._replica = RedisServer(folder, arguments=primary)
+        self._sentinel = RedisSentinel(folder, self._primary)
+        self.url = f"redis+sentinel://127.0.0.1:{self._sentinel.port}/main"
+
+    def fail_over(self) -> None:
+        """Kill the primary, and make the replica the new one."""
+        self._primary.kill()
+        with self._sentinel.client as client:
+            call = partial(client.execute_command, "SENTINEL")
+            wait_until(lambda: call("FAILOVER", "main"), "a replica")
+            port = str(self._replica.port).encode()
+            address = partial(call, "GET-MASTER-ADDR-BY-NAME", "main")
+            wait_until(lambda: address()[1] == port, "the new primary")
+
+    def close(self) -> None:
+        for server in (self._sentinel, self._replica, self._primary):
+            server.kill()
 
 
 class Worker:
@@ -232,9 +257,9 @@ def _roll_back(crawl: Crawl) -> None:
 
 
 def _fail_over(crawl: Crawl) -> None:
-    assert isinstance(crawl.shared, RedisSentinel)
+    assert isinstance(crawl.shared, Watched)
     began = time.monotonic()
-    crawl.shared.kill_primary()
+    crawl.shared.fail_over()
     _forget(crawl, began)
 
 
@@ -279,7 +304,7 @@ EVENTS = {
     "lossy": Event(partial(_disturb, lose_every=20), 0.05, is_proxied=True),
     "slow": Event(partial(_disturb, delay=0.01), 0, is_proxied=True),
     "cluster": Event(shared=RedisCluster),
-    "sentinel": Event(_fail_over, shared=RedisSentinel),
+    "sentinel": Event(_fail_over, shared=Watched),
 }
 NAMES = f"{', '.join(EVENTS)}, delay, cost"
 DURATION = Duration(3600, 150)

@@ -1,4 +1,4 @@
-"""Redis servers on loopback, which a test starts and stops: one, a cluster, or a watched pair.
+"""Redis servers on loopback, which a test starts and stops: one, a cluster, or Sentinel.
 
 The environment variable ``REDIS_SERVER`` names another executable, such as that of Valkey.
 """
@@ -49,10 +49,9 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = 60) 
 
 
 class RedisServer:
-    """One server. After a restart it is at the same address.
+    """One server, which keeps nothing on disk. After a restart it is empty, at the same address.
 
-    ``arguments`` are further ones of the command line. Without them it keeps nothing on disk. Those
-    in ``first`` come before all others.
+    ``arguments`` are further ones of the command line.
     """
 
     def __init__(
@@ -60,10 +59,8 @@ class RedisServer:
         folder: Path,
         password: str | None = None,
         arguments: Sequence[str] = (),
-        first: Sequence[str] = (),
     ) -> None:
         self._folder = folder
-        self._first = first
         self._password = password
         self._arguments = [*arguments]
         self.port = _free_port()
@@ -80,18 +77,18 @@ class RedisServer:
         return redis.Redis.from_url(self.url)
 
     def start(self) -> None:
-        arguments = [*self._first, "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
-        arguments += self._arguments
-        if self._password:
-            arguments += ["--requirepass", self._password]
         output = self._folder / f"output of {self.port}"
         with output.open("wb") as file:
             self._process = subprocess.Popen(
-                [executable(), *arguments], cwd=self._folder, stdout=file, stderr=file
+                [executable(), *self._command()], cwd=self._folder, stdout=file, stderr=file
             )
         wait_until(self._answers, "redis-server")
         if self._process.poll() is not None:
             raise RuntimeError(f"redis-server has ended: {output.read_text()}")
+
+    def _command(self) -> list[str]:
+        command = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", *self._arguments]
+        return command + (["--requirepass", self._password] if self._password else [])
 
     def _answers(self) -> bool:
         assert self._process is not None
@@ -105,14 +102,14 @@ class RedisServer:
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
-        """Stop the server in order: it writes the file that its ``save`` asks for."""
+        """Stop the server in order: it writes the file that ``--save`` asks for."""
         self._end(signal.SIGTERM)
 
     close = kill
 
     def _end(self, number: signal.Signals) -> None:
         if self._process is not None:
-            self._process.send_signal(number)
+            self._signal(number)
             self._process.wait()
             self._process = None
 
@@ -127,6 +124,30 @@ class RedisServer:
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
+
+
+class RedisSentinel(RedisServer):
+    """Sentinel, which watches a primary as the service ``main``. It does so alone."""
+
+    def __init__(self, folder: Path, primary: RedisServer) -> None:
+        self._primary = primary
+        super().__init__(folder)
+
+    def _command(self) -> list[str]:
+        path = self._folder / f"sentinel of {self.port}.conf"
+        path.write_text(
+            f"bind 127.0.0.1\nport {self.port}\n"
+            f"sentinel monitor main 127.0.0.1 {self._primary.port} 1\n"
+            f"sentinel down-after-milliseconds main {NODE_TIMEOUT}\n"
+        )
+        return [str(path), "--sentinel"]
+
+    def fail_over(self) -> None:
+        """Make the replica of the primary the new one."""
+        with self.client as client:
+            wait_until(lambda: client.execute_command("SENTINEL", "FAILOVER", "main"), "a replica")
+        with self._primary.client as client:
+            wait_until(lambda: client.info("replication")["role"] == "slave", "the new primary")
 
 
 class RedisCluster:
@@ -176,53 +197,6 @@ class RedisCluster:
     def _call(self, node: RedisServer, *command: object) -> Any:
         with node.client as client:
             return client.execute_command("CLUSTER", *command)
-
-
-class RedisSentinel:
-    """A primary and a replica. A third process makes the replica the primary when that has gone."""
-
-    def __init__(self, folder: Path) -> None:
-        self._servers: list[RedisServer] = []
-        try:
-            self._start(folder)
-        except BaseException:
-            self.close()
-            raise
-
-    def _start(self, folder: Path) -> None:
-        self._servers.append(RedisServer(folder))
-        primary = str(self._servers[0].port)
-        options = ["--replicaof", "127.0.0.1", primary, "--dbfilename", "replica.rdb"]
-        self._servers.append(RedisServer(folder, arguments=options))
-        with self._servers[1].client as client:
-            wait_until(lambda: client.info()["master_link_status"] == "up", "the replica")
-        config = folder / "sentinel.conf"
-        config.write_text(
-            f"sentinel monitor mymaster 127.0.0.1 {primary} 1\n"
-            "sentinel down-after-milliseconds mymaster 1000\n"
-            "sentinel failover-timeout mymaster 5000\n"
-        )
-        self._servers.append(RedisServer(folder, first=[str(config), "--sentinel"]))
-        wait_until(lambda: self._info()["slaves"] == 1, "the sentinel")
-
-    @property
-    def url(self) -> str:
-        """The URL of the store."""
-        return f"redis+sentinel://127.0.0.1:{self._servers[2].port}/mymaster"
-
-    def kill_primary(self) -> None:
-        """Returns when the replica is the primary."""
-        self._servers[0].kill()
-        replica = f"127.0.0.1:{self._servers[1].port}"
-        wait_until(lambda: self._info()["address"] == replica, "the other primary")
-
-    def close(self) -> None:
-        for server in self._servers:
-            server.kill()
-
-    def _info(self) -> Any:
-        with self._servers[2].client as client:
-            return client.info("sentinel")["master0"]
 
 
 def _free_port() -> int:
