@@ -12,7 +12,7 @@ import re
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from testing.web import Web
@@ -24,9 +24,6 @@ RETRY_AFTER = 2
 LATENCY = 0.03
 IDLE = 5.0
 """Seconds for which a connection stays open without a request."""
-
-LINKS = 100
-"""The pages to which the first page of the wide site leads."""
 
 FIRST = 10
 """The number of sites whose first page is a start URL. Each site leads to as many others."""
@@ -44,6 +41,8 @@ class Kind(NamedTuple):
     latency: float = LATENCY
     busy: bool = False
     """Whether every seventh page first answers 429."""
+    wide: bool = False
+    """Whether its page ``/1`` leads to all its pages."""
 
 
 KINDS = (
@@ -59,9 +58,15 @@ KINDS = (
     Kind(delay=1.0),
 )
 
+LARGE: Sequence[Callable[[int], tuple[Kind, int]]] = (
+    lambda pages: (Kind(), pages // 10),
+    lambda _: (Kind(wide=True), 101),
+)
+"""The first sites, each with its number of pages, from that of all pages."""
+
 
 class Site:
-    """One site. Site 0 is ten times as large as others, and site 1 is wide."""
+    """One site, and its answers."""
 
     def __init__(self, number: int, kind: Kind, pages: int) -> None:
         self.host = f"127.0.{10 + number // 200}.{number % 200 + 1}"
@@ -72,19 +77,17 @@ class Site:
         """Return the status and the body, without the links to other sites."""
         self._served[path] += 1
         if path == "/robots.txt":
-            statuses = self.kind.robots
-            rules = f"Crawl-delay: {self.kind.delay}\n" if self.kind.delay else ""
-            return statuses[
-                min(self._served[path], len(statuses)) - 1
-            ], f"User-agent: *\nDisallow: /private/\n{rules}"
+            delay = f"Crawl-delay: {self.kind.delay}\n" if self.kind.delay else ""
+            number = min(self._served[path], len(self.kind.robots)) - 1
+            return self.kind.robots[number], f"User-agent: *\nDisallow: /private/\n{delay}"
         page = int(path.rpartition("/")[2])
         if self.kind.busy and page % 7 == 0 and self._served[path] == 1:
             return 429, ""
         return 200, "".join(f'<a href="{link}">' for link in self._links(page))
 
     def _links(self, page: int) -> Iterator[str]:
-        wide = range(2, self.pages + 1) if page == 1 else range(0)
-        pages = wide if self.number == 1 else range(2 * page, 2 * page + 2)
+        others = range(2, self.pages + 1) if page == 1 else range(0)
+        pages = others if self.kind.wide else range(2 * page, 2 * page + 2)
         yield from (f"/{each}" for each in pages if 0 < each <= self.pages)
         yield "/1"  # as each page of a site leads to its first one
         if page % 5 == 1 and self.kind.robots != [404]:
@@ -122,8 +125,8 @@ class Sites:
             # One worker alone needs at least 20 seconds for a site with a delay.
             most = round(20 / kind.delay) if kind.delay else pages
             size = max(min(pages // count, most), 1)
-            if len(kinds) > 1 and number < 2:
-                kind, size = Kind(), (max(pages // 10, 1), LINKS + 1)[number]
+            if kinds is KINDS and number < len(LARGE):
+                kind, size = LARGE[number](pages)
             site = Site(number, kind, size)
             self.by_host[site.host] = site
         self._hosts = [*self.by_host]
@@ -151,16 +154,15 @@ class Sites:
 
     async def _answer(self, site: Site, head: bytes, start: float) -> bytes:
         path = head.split(b" ", 2)[1].decode()
-        worker = _AGENT.search(head)
         status, body = site.answer(path)
         if path == "/1":
             others = range(FIRST * (site.number + 1), FIRST * (site.number + 2))
             hosts = (self._hosts[each] for each in others if each < len(self._hosts))
             body += "".join(f'<a href="{self.url(host)}">' for host in hosts)
         await asyncio.sleep(site.kind.latency)
+        worker = _AGENT.split(head)[1].decode()
         # The time before the answer is sent: a client that has it waits from then on, or longer.
-        name = worker[1].decode() if worker else ""
-        received = Received(site.host, path, start, time.monotonic(), name, status)
+        received = Received(site.host, path, start, time.monotonic(), worker, status)
         self.received.append(received)
         self.pages += received.is_page
         kind = "plain" if path == "/robots.txt" else "html"
