@@ -462,9 +462,7 @@ def _cost_of(plan: Plan, event: str = "none") -> Cost:
         used = client.info("cpu")
     by_host = _by_host(each for each in crawl.sites.received if each.is_page)
     starts = sorted(each.start for received in by_host.values() for each in received) or [0.0]
-    gaps = (
-        gap for received in by_host.values() for gap in between(each.start for each in received)
-    )
+    gaps = sum((between(each.start for each in received) for received in by_host.values()), [])
     count, workers = len(starts), crawl.workers
     rate = 0.8 * count / max(starts[9 * count // 10] - starts[count // 10], 0.1)
     redis = 1000 * (used["used_cpu_user"] + used["used_cpu_sys"]) / count
@@ -475,7 +473,9 @@ def _cost_of(plan: Plan, event: str = "none") -> Cost:
 def _delay(plan: Plan, _: int) -> Judged:
     kinds = [Kind(wide=True, latency=0.3)]
     plan = plan._replace(kinds=kinds, settings={**plan.settings, "DOWNLOAD_DELAY": 1})
-    four = _cost_of(plan._replace(sites=20, pages=400))
+    # So few requests at once that one worker cannot have all sites.
+    few = {**plan.settings, "CONCURRENT_REQUESTS": 4}
+    four = _cost_of(plan._replace(sites=20, pages=400, settings=few))
     one = _cost_of(plan._replace(sites=1, pages=40, workers=1))
     return [
         Row("never requested", four.lost + one.lost, "pages", 0),
