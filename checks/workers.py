@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
@@ -460,14 +460,14 @@ def _cost_of(plan: Plan, event: str = "none") -> Cost:
     with _crawled(plan, EVENTS[event]) as crawl, crawl.server.client as client:
         scripts = client.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
         used = client.info("cpu")
-    by_host = _by_host(each for each in crawl.sites.received if each.is_page)
-    starts = sorted(each.start for received in by_host.values() for each in received) or [0.0]
-    gaps = sum((between(each.start for each in received) for received in by_host.values()), [])
+    pages = _by_host(each for each in crawl.sites.received if each.is_page)
+    times = [[each.start for each in received] for received in pages.values()]
+    starts, gaps = sorted(chain(*times)) or [0.0], sorted(chain(*map(between, times)))
     count, workers = len(starts), crawl.workers
     rate = 0.8 * count / max(starts[9 * count // 10] - starts[count // 10], 0.1)
     redis = 1000 * (used["used_cpu_user"] + used["used_cpu_sys"]) / count
     lost, ends = len(crawl.expected) - count, [*map(str, workers)]
-    return Cost(rate, sorted(gaps), scripts / count, redis, workers[0].cpu, lost, ends)
+    return Cost(rate, gaps, scripts / count, redis, workers[0].cpu, lost, ends)
 
 
 def _delay(plan: Plan, _: int) -> Judged:
