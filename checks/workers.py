@@ -342,7 +342,10 @@ def run(options: Options) -> Result:
     details: list[str] = []
     for title, judge in crawls.items():
         began = time.monotonic()
-        found, notes = judge()
+        try:
+            found, notes = judge()
+        except Exception as error:  # the figures of the others are kept
+            found, notes = [Row("failed", 1, "crawls", 0)], [repr(error)]
         sys.stderr.write(f"{title}: {time.monotonic() - began:.0f} s\n")
         rows += [Row(f"{title}: {row.name}", *row[1:]) for row in found]
         details += [f"{title}: {note}" for note in notes]
@@ -462,7 +465,8 @@ def _cost_of(plan: Plan, event: str = "none") -> Cost:
         used = client.info("cpu")
     pages = _by_host(each for each in crawl.sites.received if each.is_page)
     times = [[each.start for each in received] for received in pages.values()]
-    starts, gaps = sorted(chain(*times)) or [0.0], sorted(chain(*map(between, times)))
+    starts = sorted(chain(*times)) or [0.0]
+    gaps = sorted(chain(*map(between, times))) or [0.0]
     count, workers = len(starts), crawl.workers
     rate = 0.8 * count / max(starts[9 * count // 10] - starts[count // 10], 0.1)
     redis = 1000 * (used["used_cpu_user"] + used["used_cpu_sys"]) / count
@@ -500,7 +504,9 @@ def _cost(plan: Plan, hosts: int) -> Judged:
         Row("scripts of Redis for a page", own.calls, "calls", 1),
         Row("CPU of Redis for a page", own.redis, "ms", 0.15),
         Row("CPU of a worker", own.cpu, "s"),
-        Row("CPU of a worker, of scrapy-redis", 100 * own.cpu / other.cpu, "percent", 100),
+        Row(
+            "CPU of a worker, of scrapy-redis", 100 * own.cpu / max(other.cpu, 0.1), "percent", 100
+        ),
         Row("memory of Redis for a request", _memory(plan.variant, hosts), "bytes", 700),
         Row("never requested", own.lost + far.lost, "pages", 0),
     ], [*own.ends, *far.ends, *other.ends]
