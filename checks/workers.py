@@ -495,6 +495,7 @@ def _cost(plan: Plan, hosts: int) -> Judged:
     plan = plan._replace(workers=1, sites=60, pages=60 * 41, kinds=kinds, settings=settings)
     own, far = _cost_of(plan), _cost_of(plan, "slow")
     other = _cost_of(plan._replace(variant="scrapy-redis"))
+    share = 100 * own.cpu / max(other.cpu, 0.1)
     return [
         Row("pages a second", own.rate, "pages/s"),
         Row("20 ms from Redis", far.rate, "pages/s"),
@@ -504,9 +505,7 @@ def _cost(plan: Plan, hosts: int) -> Judged:
         Row("scripts of Redis for a page", own.calls, "calls", 1),
         Row("CPU of Redis for a page", own.redis, "ms", 0.15),
         Row("CPU of a worker", own.cpu, "s"),
-        Row(
-            "CPU of a worker, of scrapy-redis", 100 * own.cpu / max(other.cpu, 0.1), "percent", 100
-        ),
+        Row("CPU of a worker, of scrapy-redis", share, "percent", 100),
         Row("memory of Redis for a request", _memory(plan.variant, hosts), "bytes", 700),
         Row("never requested", own.lost + far.lost, "pages", 0),
     ], [*own.ends, *far.ends, *other.ends]
