@@ -20,39 +20,9 @@ from scrapy_redis.spiders import RedisSpider  # type: ignore[import-untyped]
 
 from checks._worker_site import NAMED
 
-NAME = "shared"
-"""The name of the spiders, which is in the names of the keys."""
+NAME = "shared"  # is in the names of the keys
 
 _LINK = re.compile(rb'href="([^"]*)"')
-_SCRAPY_REDIS = {
-    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-}
-_ADDON = {"ADDONS": {"scrapy_rep.Addon": 500}}
-VARIANTS: dict[str, dict[str, Any]] = {
-    "ours": {**_ADDON, "SCHEDULER": "scrapy_rep.frontier.redis.Scheduler"},
-    "today": {
-        **_ADDON,
-        **_SCRAPY_REDIS,
-        "SCHEDULER_QUEUE_CLASS": "scrapy_rep.frontier.redis_queue.RedisQueue",
-    },
-    "scrapy-redis": {**_SCRAPY_REDIS, "ROBOTSTXT_OBEY": False},
-}
-"""Settings of a crawl, by the name of the variant."""
-
-CONCURRENT_REQUESTS = 16
-CONCURRENT_REQUESTS_PER_DOMAIN = 8
-SETTINGS = {
-    "CONCURRENT_ITEMS": 10,  # as docs/usage/scaling.md recommends
-    "CONCURRENT_REQUESTS": CONCURRENT_REQUESTS,
-    "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENT_REQUESTS_PER_DOMAIN,
-    "COOKIES_ENABLED": False,
-    "LOG_LEVEL": "WARNING",
-    "MAX_IDLE_TIME_BEFORE_CLOSE": 8,
-    "RETRY_TIMES": 5,
-    "SCHEDULER_PERSIST": True,
-    "TELNETCONSOLE_ENABLED": False,
-}
 
 
 class Follows(Spider):
@@ -106,10 +76,7 @@ SPIDERS: dict[str, type[Spider]] = {"shared": Shared, "started": Started, "pushe
 
 def main(name: str, options: dict[str, Any]) -> int:
     """Crawl, and return the exit status."""
-    variant = VARIANTS[options["variant"]]
-    process = AsyncCrawlerProcess(
-        {**SETTINGS, "USER_AGENT": NAMED % name, **variant, **options["settings"]}
-    )
+    process = AsyncCrawlerProcess({"USER_AGENT": NAMED % name, **options["settings"]})
     crawler = process.create_crawler(SPIDERS[options["spider"]])
     process.crawl(crawler, **options["arguments"])
     process.start()

@@ -21,11 +21,41 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
-from checks._worker import CONCURRENT_REQUESTS, CONCURRENT_REQUESTS_PER_DOMAIN, NAME, VARIANTS
 from checks._worker_site import KINDS, RETRY_AFTER, Kind, Proxy, Received, Sites
 from testing.harness import ROOT, Duration, Options, Parameter, Result, Row
 from testing.redis_server import RedisCluster, RedisSentinel, RedisServer, wait_until
 from testing.web import Web, between
+
+START_URLS = "start_urls"
+_SCRAPY_REDIS = {
+    "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+    "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+}
+_ADDON = {"ADDONS": {"scrapy_rep.Addon": 500}}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "ours": {**_ADDON, "SCHEDULER": "scrapy_rep.frontier.redis.Scheduler"},
+    "today": {
+        **_ADDON,
+        **_SCRAPY_REDIS,
+        "SCHEDULER_QUEUE_CLASS": "scrapy_rep.frontier.redis_queue.RedisQueue",
+    },
+    "scrapy-redis": {**_SCRAPY_REDIS, "ROBOTSTXT_OBEY": False},
+}
+"""Settings of a crawl, by the name of the variant."""
+
+CONCURRENT_REQUESTS = 16
+CONCURRENT_REQUESTS_PER_DOMAIN = 8
+SETTINGS = {
+    "CONCURRENT_ITEMS": 10,  # as docs/usage/scaling.md recommends
+    "CONCURRENT_REQUESTS": CONCURRENT_REQUESTS,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENT_REQUESTS_PER_DOMAIN,
+    "COOKIES_ENABLED": False,
+    "LOG_LEVEL": "WARNING",
+    "MAX_IDLE_TIME_BEFORE_CLOSE": 8,
+    "RETRY_TIMES": 5,
+    "REDIS_START_URLS_KEY": START_URLS,
+    "TELNETCONSOLE_ENABLED": False,
+}
 
 # All of these are in seconds.
 AWAY = 8.0  # how long Redis is away
@@ -130,6 +160,10 @@ class Plan(NamedTuple):
     settings: Mapping[str, Any]
     kinds: Sequence[Kind] = KINDS
 
+    def all_settings(self) -> dict[str, Any]:
+        """Return the settings of a worker, without the URL of Redis."""
+        return {**SETTINGS, **VARIANTS[self.variant], **self.settings}
+
 
 class Crawl:
     """A crawl while it runs, and what it may do after its event."""
@@ -163,10 +197,9 @@ class Crawl:
             url = self.proxies[-1].url
         is_one = isinstance(self.shared, RedisServer)  # RedisSpider has no client for others
         options = {
-            "variant": self.plan.variant,
             "spider": "shared" if is_one else "started",
             "arguments": {} if is_one else {"urls": self.sites.seeds()},
-            "settings": {"REDIS_URL": url, "REP_STORE": url, **self.plan.settings},
+            "settings": {**self.plan.all_settings(), "REDIS_URL": url, "REP_STORE": url},
         }
         self.workers.append(Worker(self._folder, name, options))
 
@@ -175,7 +208,7 @@ class Crawl:
         if isinstance(self.shared, RedisServer):
             with self.server.client as client:
                 seeds = (json.dumps({"url": url}) for url in self.sites.seeds())
-                client.rpush(f"{NAME}:start_urls", *seeds)
+                client.rpush(START_URLS, *seeds)
         try:
             for number in range(self.plan.workers):
                 self.start(f"w{number}")
@@ -506,18 +539,19 @@ def _cost(plan: Plan, hosts: int) -> Judged:
         Row("CPU of Redis for a page", own.redis, "ms", 0.15),
         Row("CPU of a worker", own.cpu, "s"),
         Row("CPU of a worker, of scrapy-redis", share, "percent", 100),
-        Row("memory of Redis for a request", _memory(plan.variant, hosts), "bytes", 700),
+        Row("memory of Redis for a request", _memory(plan, hosts), "bytes", 700),
         Row("never requested", own.lost + far.lost, "pages", 0),
     ], [*own.ends, *far.ends, *other.ends]
 
 
-def _memory(variant: str, hosts: int) -> float:
+def _memory(plan: Plan, hosts: int) -> float:
     """Return the bytes of Redis for each of the requests that one worker pushes."""
-    options = {"variant": variant, "spider": "pushes", "arguments": {"hosts": hosts, "each": 2}}
+    options = {"spider": "pushes", "arguments": {"hosts": hosts, "each": 2}}
     with TemporaryDirectory() as name, closing(RedisServer(Path(name))) as server:
         client = server.client
         used = [int(client.info("memory")["used_memory"])]
-        worker = Worker(Path(name), "w0", {**options, "settings": {"REDIS_URL": server.url}})
+        settings = {**plan.all_settings(), "REDIS_URL": server.url}
+        worker = Worker(Path(name), "w0", {**options, "settings": settings})
         try:
             wait_until(lambda: client.dbsize() > 0, "the worker")
             while len(used) < 5 or used[-1] - used[-4] > 50_000:
