@@ -20,7 +20,7 @@ from testing.web import Web
 NAMED = "workers/1.0 (%s)"
 """The User-Agent of a worker, which has its name."""
 
-RETRY_AFTER = 2
+RETRY_AFTER = 4
 LATENCY = 0.03
 IDLE = 5.0
 """Seconds for which a connection stays open without a request."""

@@ -64,7 +64,7 @@ STILL = 40.0  # how long a worker stands still: longer than its lease
 SILENT = 3.0  # how long Redis does not answer it then
 STUCK = 60.0  # without a request until a crawl is stopped: longer than the lease of a dead worker
 END = 15.0  # how long a worker may go on after SIGTERM
-UNDER_WAY = 0.5  # how late a request may arrive that was sent before an answer came
+UNDER_WAY = 2.0  # until a worker on a busy machine has seen the answer 429
 TOLERANCE = 0.005
 
 _NOTED = r"\[(?!py.warnings)\S+\] (?:WARNING|ERROR|CRITICAL): .*|^Traceback|^[\w.]+Error\b.*"
@@ -416,13 +416,13 @@ def _pages(crawl: Crawl) -> Iterator[Row]:
     yield Row("requested again", got.total() - len(got), "pages", crawl.twice)
     yield Row("disallowed and requested", private, "pages", 0)
     if crawl.silent:
-        since, until, name = crawl.silent
-        sent = sum(since < each.start < until and each.worker == name for each in received)
+        sent = sum(_was_waiting(crawl, each) for each in received)
         yield Row("requested before it had renewed", sent, "pages", CONCURRENT_REQUESTS)
 
 
 def _politeness(crawl: Crawl) -> Iterator[Row]:
-    by_host = _by_host(each for each in crawl.sites.received if each.path != "/robots.txt")
+    pages = (each for each in crawl.sites.received if each.path != "/robots.txt")
+    by_host = _by_host(each for each in pages if not _was_waiting(crawl, each))
     delays = {host: site.kind.delay for host, site in crawl.sites.by_host.items()}
     gaps = [
         (after.start - before.end + TOLERANCE) / delays[host]
@@ -449,6 +449,12 @@ def _politeness(crawl: Crawl) -> Iterator[Row]:
         needed = len(crawl.sites.by_host[host].kind.robots)
         again += max(sum(not _is_excused(crawl, each) for each in found[:-1]) + 1 - needed, 0)
     yield Row("robots.txt requested again", again, "fetches", 0)
+
+
+def _was_waiting(crawl: Crawl, each: Received) -> bool:
+    """Whether a request was in the downloader of a worker while that stood still."""
+    since, until, name = crawl.silent or (0, 0, "")
+    return since < each.start < until and each.worker == name
 
 
 def _by_host(received: Iterator[Received]) -> dict[str, list[Received]]:

@@ -51,7 +51,7 @@ def test_a_crawl_in_order_breaks_no_limit() -> None:
         ([plain("/robots.txt")], {"robots.txt requested again": 1}),
         ([Received("paced", "/404", 2.3, 2.4, "w1", 404)], {"below their Crawl-delay": 1}),
         ([plain("/404", 9 + n / 100, 10, 404) for n in range(9)], {"at once to a host": 9}),
-        ([plain("/7", 9, 9.1, 429), plain("/7", 10.5, 10.6)], {"within a Retry-After": 1}),
+        ([plain("/7", 9, 9.1, 429), plain("/7", 12.5, 12.6)], {"within a Retry-After": 1}),
     ],
 )
 def test_each_limit_is_seen(received: list[Received], broken: dict[str, float]) -> None:
