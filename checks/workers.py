@@ -34,11 +34,6 @@ _SCRAPY_REDIS = {
 _ADDON = {"ADDONS": {"scrapy_rep.Addon": 500}}
 VARIANTS: dict[str, dict[str, Any]] = {
     "ours": {**_ADDON, "SCHEDULER": "scrapy_rep.frontier.redis.Scheduler"},
-    "today": {
-        **_ADDON,
-        **_SCRAPY_REDIS,
-        "SCHEDULER_QUEUE_CLASS": "scrapy_rep.frontier.redis_queue.RedisQueue",
-    },
     "scrapy-redis": {**_SCRAPY_REDIS, "ROBOTSTXT_OBEY": False},
 }
 """Settings of a crawl, by the name of the variant."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -100,7 +101,8 @@ def test_a_client_of_asyncio(redis_server: RedisServer) -> None:
         finally:
             await client.aclose()
 
-    assert asyncio.run(value()) == "b"
+    with ThreadPoolExecutor(1) as thread:  # this one may have an event loop
+        assert thread.submit(lambda: asyncio.run(value())).result() == "b"
 
 
 def test_a_client_of_a_cluster() -> None:
