@@ -8,7 +8,7 @@ hosts are one, which belongs to no worker, and requests start in the order of th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from math import inf
 
@@ -151,6 +151,14 @@ class LeasedQueues(Queues):
             each.clear()
         return names
 
+    def waits(self) -> Iterator[tuple[str, float, float]]:
+        """Yield the hosts that have to wait, the seconds that are left, and their delay."""
+        for host in self.frontier.hosts.hosts.values():
+            seconds = self._seconds_left(host, [])
+            if seconds:  # infinity: a request is in progress
+                left = max(host.delay, 1) if seconds == inf else seconds
+                yield host.name, left, host.delay
+
     # The turns of hosts.
 
     def touch(self, host: str) -> None:
@@ -285,6 +293,10 @@ class PlainQueue:
 
     def note_push(self, host: str) -> None:
         """Nothing changes: each worker may lease the request."""
+
+    def waits(self) -> Iterator[tuple[str, float, float]]:
+        """Yield nothing: no host has a pace."""
+        return iter(())
 
     @property
     def size(self) -> int:

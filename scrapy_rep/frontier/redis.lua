@@ -157,6 +157,7 @@ function functions.sync()
     if not last and call("ZSCORE", workers, worker) == "0" then
         return {"expired"}
     elseif last ~= seq and tonumber(last or 0) ~= tonumber(seq) - 1 then
+        call("HSET", counts, "resumed", now + 2000)
         return {"behind", tonumber(last or 0)}
     end
     call("ZADD", workers, now + lease, worker)
@@ -190,15 +191,22 @@ function functions.sync()
         for _ = 1, number() do
             release(arg(), number(), number())
         end
+        -- After Redis has come back older, nothing is leased until all workers have noticed that, and
+        -- have said which hosts have to wait.
+        local is_paused = now < tonumber(call("HGET", counts, "resumed") or 0)
         for _ = 1, number() do
             local host, most = arg(), number()
-            if host == "" or call("HGET", leases, host) == worker then
+            if not is_paused and (host == "" or call("HGET", leases, host) == worker) then
                 found[#found + 1] = take(host, most)
             end
         end
         local wanted, wanted_new, least_new, most, got = number(), number(), number(), number()
-        got, wait = lease_from(hosts, found, wanted, most)
-        lease_from(new, found, math.max(math.min(wanted - got, wanted_new), least_new), 1)
+        if is_paused then
+            wait = 100
+        else
+            got, wait = lease_from(hosts, found, wanted, most)
+            lease_from(new, found, math.max(math.min(wanted - got, wanted_new), least_new), 1)
+        end
         call("HSET", own, "#seq", seq, "#reply", cmsgpack.pack({is_new, found}))
     end
     local leased = {}
@@ -262,6 +270,20 @@ function functions.recover()
         end
     end
     return {returned, lost, cursor == "0" and 0 or 1}
+end
+
+-- Hosts have to wait, each for so many milliseconds: Redis may have forgotten that.
+function functions.postpone()
+    for _ = 1, number() do
+        local host, milliseconds, delay = arg(), number(), number()
+        if delay > 0 then
+            call("HSET", paced, host, delay)
+        end
+        if call("HEXISTS", leases, host) == 0 then
+            call("ZREM", new, host)
+            call("ZADD", hosts, "GT", now + milliseconds, host)
+        end
+    end
 end
 
 -- Leases a host for a request that is not from the queue. Returns the milliseconds until it can be.

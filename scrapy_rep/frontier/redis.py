@@ -338,6 +338,7 @@ class Scheduler(BaseScheduler):
         self._leased.started.clear()
         self._seen.clear()  # Redis may not know them
         await self.shared.open()
+        await self.shared.postpone(self._leased.waits())
         self._said.set()
 
     def _end(self) -> None:

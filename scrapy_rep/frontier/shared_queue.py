@@ -20,7 +20,8 @@ key          type        value
 ``bodies``   hash        all requests that have not ended, serialized, by name
 ``seen``     set         fingerprints
 ``counts``   hash        ``epoch``; ``added``: the last number; ``called``, ``back``: the last
-                         call, and when Redis last came back
+                         call, and when Redis last came back; ``resumed``: until when nothing is
+                         leased, because it came back older
 ``workers``  sorted set  workers, by the end of their lease; 0 for those that have died
 ``tries``    hash        how often a request came back from a worker that died
 ``failed``   list        requests that came back too often
@@ -348,6 +349,13 @@ class SharedQueue:
             counts = await self.run("recover", MAX_RETURNED, is_own, worker=worker)
             returned, failed, has_more = returned + counts[0], failed + counts[1], counts[2]
         return returned, failed
+
+    async def postpone(self, hosts: Iterable[tuple[str, float, float]]) -> None:
+        """Let hosts wait, each for so many seconds. The last number is the delay of the host."""
+        rows = [(host, *map(_milliseconds, seconds)) for host, *seconds in hosts]
+        for start in range(0, len(rows), MAX_PUSHED):
+            page = rows[start : start + MAX_PUSHED]
+            await self.run("postpone", len(page), *(value for row in page for value in row))
 
     async def reserve(self, host: str) -> float:
         """Lease a host for another request. Returns the seconds until that is possible."""

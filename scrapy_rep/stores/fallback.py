@@ -2,8 +2,8 @@
 
 When a call to the store fails, one warning is logged. For the next second, the crawl continues as
 if it were alone and its store were empty. Then one call tries the store again. Each such call that
-fails doubles the time until the next one, to at most :data:`RETRY_INTERVAL`. What was fetched
-meanwhile is put in the store when it is fetched next.
+fails doubles the time until the next one, to at most :data:`RETRY_INTERVAL`. When the store works
+again, it gets what was fetched meanwhile.
 """
 
 from __future__ import annotations
@@ -28,6 +28,9 @@ FIRST_RETRY = 1.0  # seconds after which a store that has failed is tried again 
 RETRY_INTERVAL = 30.0  # seconds between two such attempts, at most (ours)
 WARNING_INTERVAL = 3600.0  # seconds between two warnings: a store may fail now and then for hours
 
+MAX_MISSED = 1000
+"""Entries that are kept while the store does not work, and put when it works again."""
+
 NO_CLAIM = Claim(claimed=True, entry=None, fence=0)
 """The claim that this crawler gets while the store does not work. If the store works again before
 the entry is put, an entry that was put under a real claim stays."""
@@ -46,6 +49,8 @@ class FallbackStore:
         self._has_warned = False
         """Whether the log has a warning of the failure that lasts."""
         self._next_warning_at = clock()
+        self._missed: dict[str, Entry] = {}
+        """What was to be put while the store did not work."""
 
     @property
     def shared(self) -> bool:
@@ -65,7 +70,10 @@ class FallbackStore:
         return await self._call(lambda: self._store.get(origin), None)
 
     async def put(self, origin: str, entry: Entry, fence: int | None = None) -> bool:
-        return await self._call(lambda: self._store.put(origin, entry, fence), True)
+        is_stored = await self._call(lambda: self._store.put(origin, entry, fence), None)
+        if is_stored is None and len(self._missed) < MAX_MISSED:
+            self._missed[origin] = entry
+        return is_stored is not False
 
     async def claim(self, origin: str, seconds: float) -> Claim:
         return await self._call(lambda: self._store.claim(origin, seconds), NO_CLAIM)
@@ -121,4 +129,7 @@ class FallbackStore:
             if self._has_warned:
                 logger.info("The store of robots.txt files works again.")
             self._next_attempt_at, self._interval, self._has_warned = None, FIRST_RETRY, False
+            missed, self._missed = self._missed, {}
+            for origin, entry in missed.items():
+                await self.put(origin, entry, NO_CLAIM.fence)
         return result

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode
 
 import redis
-from redis.backoff import NoBackoff
+from redis.backoff import ExponentialBackoff
 from redis.connection import parse_url
 
 from .base import StoreError
@@ -84,9 +84,9 @@ class RedisURL:
         options = {
             "socket_timeout": SOCKET_TIMEOUT,
             "socket_connect_timeout": SOCKET_TIMEOUT,
-            # After a failure, such as that of an idle connection that the server has closed, the
-            # client tries once more.
-            "retry": library.retry.Retry(NoBackoff(), 1),
+            # A connection may be lost, or an idle one closed by the server. A server that does not
+            # answer in time is not asked again.
+            "retry": library.retry.Retry(ExponentialBackoff(0.5, 0.1), 3, (redis.ConnectionError,)),
             **options,
         }
         kind = library.RedisCluster if self._kind == "cluster" else library.Redis

@@ -218,6 +218,22 @@ async def test_a_host_that_waits_long_goes_back(worker: Start) -> None:
     assert HOUR - 60 < answer.seconds <= HOUR
 
 
+async def test_a_worker_knows_which_hosts_have_to_wait(worker: Start) -> None:
+    one = await worker()
+    one.set_ready(A, B)
+    one.push(f"{A}/1", f"{B}/1")
+    await one.sync()
+    await one.sync()
+    assert list(one.leased.waits()) == []
+    one.frontier.set_delay(HOST, A, 7)
+    requests = [one.take(), one.take()]
+    assert list(one.leased.waits()) == [(HOST, 7, 7)]
+    for request in requests:
+        one.frontier.note_answer(one.frontier.in_progress[request], 429, 60)
+        one.end(request)
+    assert list(one.leased.waits()) == [(HOST, 60, 7), ("b.example", 60, 0)]
+
+
 async def test_a_held_host_goes_back(worker: Start) -> None:
     one = await worker()
     one.set_ready(A)

@@ -301,7 +301,15 @@ async def test_an_older_redis_gets_the_last_requests_again(start: Start, tmp_pat
         assert (answer.state, answer.repeated, answer.is_whole) == (State.BEHIND, 1, True)
         assert await one.recover() == (1, 0)
         await one.open()
+        other = await start(server)
+        await one.postpone([(B, 3600, 60)])
+        push(other, B, "4", "5")
+        for worker in (one, other):  # others may have more to say
+            assert bodies(await lease(worker)) == {}
+        with server.client as client:
+            client.hset(f"{PREFIX}counts", "resumed", 0)  # as if that time had passed
         assert bodies(await lease(one)) == {A: ["1", "2", "3"]}
+        assert await other.reserve(B) > 3500
         server.kill()  # older than this worker
         server.start()
         with server.client as client:

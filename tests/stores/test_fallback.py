@@ -66,6 +66,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
     clock.now += FIRST_RETRY
     failing.left = 1000
     assert await store.get("a") == OLD
+    assert await store.get("a") == NEW, "it gets what was missed"
 
 
 async def test_the_interval_doubles_until_the_store_works_again(

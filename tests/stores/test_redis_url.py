@@ -80,7 +80,7 @@ def test_a_url_of_sentinel(library: Any) -> None:
     assert (options["username"], options["password"], options["db"]) == ("user", "Zk/9", 3)
     both = {"ssl_ca_certs": "/ca.pem", "socket_timeout": 2, "socket_connect_timeout": 5}
     assert both.items() <= options.items()
-    assert (options["protocol"], options["retry"]._retries) == (3, 1)
+    assert (options["protocol"], options["retry"]._retries) == (3, 3)
     for sentinel, address in zip(sentinels, [("a", 26379), ("::1", 2)], strict=True):
         pool = sentinel.connection_pool
         assert pool.connection_class is library.SSLConnection
@@ -88,7 +88,7 @@ def test_a_url_of_sentinel(library: Any) -> None:
         assert (options["host"], options["port"]) == address
         assert (options["username"], options["password"]) == ("s", "Xj7")
         assert both.items() <= options.items()
-        assert options["retry"]._retries == 1
+        assert options["retry"]._retries == 3
     assert url.message(ValueError("Zk/9 Xj7 a")) == "*** *** a"
 
 
