@@ -203,6 +203,17 @@ async def test_requests_that_will_be_dropped_start(worker: Start) -> None:
     assert one.shared.sizes == Sizes(workers=1)
 
 
+async def test_no_more_hosts_are_leased_while_many_are_dropped(worker: Start) -> None:
+    one = await worker({"CONCURRENT_REQUESTS": 1})
+    hosts = [f"http://{name}.example" for name in "abcdefghijkl"]
+    for host in hosts:
+        one.set(host, Place.DROPS)
+        one.push(f"{host}/1")
+    for _ in range(6):
+        await one.sync()
+    assert one.leased.size == 8  # of two calls, each for 4 requests
+
+
 async def test_a_host_that_waits_long_goes_back(worker: Start) -> None:
     one = await worker()
     one.set_ready(A)
