@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from ..origin import Action, Origin, Restored
 from ..policies.policies import Policies
-from ..protocol.access import Cancelled, FetchResult, Rules
+from ..protocol.access import Cancelled, FetchResult, Rules, Unreachable
 from ..protocol.paths import ROBOTS_TXT, origin_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Reason, Verdict
@@ -191,5 +191,8 @@ class Fetches:
         delay = policies.delay(origin, tokens)
         if delay is not None:
             self._demand.set_delay(origin.host, origin.key, delay)
+        if isinstance(result, Unreachable) and origin.content is not None and result.retry_after:
+            # Its good copy is used, once even if another fetch is due when that time has passed.
+            origin.notes.answered_at += self._demand.hold(origin.host, result.retry_after)
         host_delay = self._demand.delay_of(origin.host)
         self._recorder.paced(origin, tokens, delay or 0, host_delay)

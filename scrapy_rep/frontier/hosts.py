@@ -103,6 +103,8 @@ class Host(Slot):
     """When the first of them arrived."""
     held_until: float = -inf
     """Until when no request starts because of such an answer."""
+    failed_urls: set[str] = field(default_factory=set)
+    """The URLs whose last answers were failures of the server, since an answer was none."""
     was_paced: bool = False
     """Whether it was paced when all its queues were looked at last."""
 
