@@ -36,9 +36,6 @@ SITES = 5
 MOST_RUNS = 5
 """After so many runs, a crawl that has not finished has lost its pages."""
 
-MOST_IN_PROGRESS = 8
-"""CONCURRENT_REQUESTS of the crawl: so many pages may be requested again after SIGKILL."""
-
 
 class Stopped:
     """One crawl, which is stopped by a signal and then finished."""
