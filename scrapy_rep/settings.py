@@ -271,13 +271,10 @@ class Settings:
             unknown=unknown_names(settings),
         )
 
-    def concurrency_of(self, slot: str) -> float:
-        """Return how many requests of a download slot may be in progress at once."""
-        return self.slots.get(slot, {}).get("concurrency", self.domain_concurrency)
-
-    def own_delay_of(self, slot: str) -> float:
-        """Return the delay of a download slot. See ``own_delay``."""
-        return float(self.slots.get(slot, {}).get("delay", self.own_delay))
+    def limits_of(self, slot: str) -> tuple[float, float]:
+        """Return the concurrency of a download slot, and its delay. See ``own_delay``."""
+        own = self.slots.get(slot, {})
+        return own.get("concurrency", self.domain_concurrency), own.get("delay", self.own_delay)
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
         """Return the user agent whose rules apply to a request with this User-Agent header."""

@@ -195,12 +195,9 @@ class Hosts:
         """Return a host. A new one gets the delay that is known for its origin."""
         host = self.hosts.get(name)
         if host is None:
-            host = self.hosts[name] = Host(name, *self._limits(name))
+            host = self.hosts[name] = Host(name, *self._settings.limits_of(name))
             host.set_delay(origin or "", self._known_delay(origin))
         return host
-
-    def _limits(self, name: str) -> tuple[float, float]:
-        return self._settings.concurrency_of(name), self._settings.own_delay_of(name)
 
     def of(self, address: Address) -> tuple[Host, Slot]:
         """Return the host whose pace applies, and the host or slot whose concurrency does."""
@@ -208,7 +205,7 @@ class Hosts:
         if name is None:
             return host, host
         if name not in self.slots:
-            self.slots[name] = Slot(name, *self._limits(name))
+            self.slots[name] = Slot(name, *self._settings.limits_of(name))
         return host, self.slots[name]
 
     def all_queues(self) -> Iterator[Queue]:
