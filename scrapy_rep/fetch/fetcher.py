@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
@@ -63,9 +63,10 @@ class Demand(Protocol):
 
     @property
     def queue_size(self) -> int: ...
+    @property
+    def waiters(self) -> Container[Request]: ...
     def needs(self, origin: str) -> bool: ...
     def uses(self, origin: str) -> bool: ...
-    def is_waiting(self, request: Request) -> bool: ...
     def finish(self, request: Request) -> None: ...
     def delay_of(self, host: str) -> float: ...
     def set_delay(self, host: str, origin: str, seconds: float) -> None: ...
@@ -376,7 +377,7 @@ class Fetcher:
                     sent,
                     seconds,
                     max_wait,
-                    lambda: self._demand.is_waiting(request) or self._engine.waits_in_slot(request),
+                    lambda: request in self._demand.waiters or self._engine.waits_in_slot(request),
                 )
             except downloader.Downloaded as end:
                 response = end.response

@@ -119,10 +119,8 @@ class Fetches:
 
     def evict(self) -> None:
         """Keep the memory of the origins within its limits."""
-        self._origins.evict(self._is_in_use)
-
-    def _is_in_use(self, key: str) -> bool:
-        return self._demand.uses(key) or any(key == each for each, _ in self.fetcher.awaited)
+        awaited = {key for key, _ in self.fetcher.awaited}
+        self._origins.evict(lambda key: key in awaited or self._demand.uses(key))
 
     # One fetch.
 

@@ -380,10 +380,6 @@ class Frontier:
         """Return the seconds until the crawl's own delay lets it request a host again."""
         return self.engine.own_delay_left(host.name) if host.own_delay else 0
 
-    def is_waiting(self, request: Request) -> bool:
-        """Whether a request waits in the downloader."""
-        return request in self.waiters
-
     # Requests in progress.
 
     def start(self, queue: Queue, request: Request) -> None:
@@ -391,11 +387,10 @@ class Frontier:
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
             self.finish(request)
         host, slot, address = queue.host, queue.slot, queue.address
-        if queue.place is Place.DROPS:
-            self._look_ahead.note_drop()
+        if is_dropped := queue.place is Place.DROPS:
             host = slot = self.dropped
-        elif address.kind is not Kind.ROBOTS_TXT:
-            self._look_ahead.note_page()
+        if address.kind is not Kind.ROBOTS_TXT:
+            self._look_ahead.note_start(is_dropped=is_dropped)
         is_capped = queue.place is Place.READY and queue.size and queue.owner.is_capped
         if is_capped and queue.keeper.first_blocked is not None:  # whose turn is next
             self._move(queue, queue.host.behind_others)

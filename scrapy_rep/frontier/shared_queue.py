@@ -184,7 +184,6 @@ class SharedQueue:
         self._leased_until = 0.0
         self.bytes_kept = 0
         """The bytes of the requests that Redis does not have yet."""
-        self.calls = 0
         self.turn = turn
         """How many requests of a host are leased at once."""
         self._clock = clock
@@ -386,7 +385,6 @@ class SharedQueue:
         worker = worker or self.worker
         keys = [self.prefix + name for name in (*KEYS, f"w:{worker}")]
         arguments = (*keys, function, worker, *arguments)
-        self.calls += 1
         try:
             return await self.client.evalsha(_SHA, len(keys), *arguments)
         except NoScriptError:  # a new server, or one that was restarted
