@@ -39,7 +39,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from hashlib import sha1
 from math import ceil
@@ -159,22 +159,10 @@ class Answer(NamedTuple):
     """Whether that is all that they pushed."""
 
 
-class _Call(NamedTuple):
-    pushes: list[Push]
-    arguments: list[Any]
-
-
 class SharedQueue:
     """The queue of one crawl, for one worker. All methods with a call raise ``RedisError``."""
 
-    def __init__(
-        self,
-        client: Any,
-        prefix: str,
-        key: str,
-        turn: int = 8,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, client: Any, prefix: str, key: str, turn: int = 8) -> None:
         self.client = client
         self.key = prefix + key
         self._tag = f"{prefix}{{{key}}}"
@@ -186,11 +174,10 @@ class SharedQueue:
         """The bytes of the requests that Redis does not have yet."""
         self.turn = turn
         """How many requests of a host are leased at once."""
-        self._clock = clock
         self._epoch = uuid4().hex
         self._seq = 0
-        self._call: _Call | None = None
-        """The call that Redis has not answered."""
+        self._call: tuple[list[Push], list[Any]] | None = None
+        """The call that Redis has not answered: what it pushes, and all of its arguments."""
         self._outbox: deque[Push] = deque()
         self._pushed = 0
         """How many requests left the outbox."""
@@ -225,7 +212,7 @@ class SharedQueue:
     @property
     def is_leased(self) -> bool:
         """Whether this worker has what it has leased. It starts nothing before it has renewed."""
-        return self._clock() < self._leased_until
+        return monotonic() < self._leased_until
 
     @property
     def kept(self) -> int:
@@ -236,7 +223,7 @@ class SharedQueue:
     def is_due(self) -> bool:
         """Whether there is something to say."""
         changes = self._call or self._outbox or self._ended or self._given_back or self._released
-        return bool(changes) or self._clock() > self._leased_until - LEASE / 2
+        return bool(changes) or monotonic() > self._leased_until - LEASE / 2
 
     @property
     def is_full(self) -> bool:
@@ -260,9 +247,8 @@ class SharedQueue:
         if self._call is None:
             self._seq += 1
             self._call = self._next_call(wanted)
-        began, lease = self._clock(), _milliseconds(LEASE)
-        pushes, arguments = self._call
-        reply = await self.run("sync", self._epoch, lease, self._seq, *arguments)
+        began, (pushes, arguments) = monotonic(), self._call
+        reply = await self.run("sync", self._epoch, _milliseconds(LEASE), self._seq, *arguments)
         self._call = None
         state = State(reply[0])
         if state is State.BEHIND:
@@ -284,7 +270,7 @@ class SharedQueue:
             dead.decode(),
         )
 
-    def _next_call(self, wanted: Wanted) -> _Call:
+    def _next_call(self, wanted: Wanted) -> tuple[list[Push], list[Any]]:
         pushes: list[Push] = []
         size = 0
         while self._outbox and len(pushes) < MAX_PUSHED and size < MAX_PUSHED_BYTES:
@@ -307,11 +293,11 @@ class SharedQueue:
         for each in rows:
             arguments.append(len(each))
             arguments += (value for row in each for value in row)
-        return _Call(pushes, [*arguments, *wanted[:3], self.turn])
+        return pushes, [*arguments, *wanted[:3], self.turn]
 
     def _keep_last(self, pushes: list[Push]) -> None:
         """Keep what the last calls have pushed."""
-        now, last = self._clock(), self._last
+        now, last = monotonic(), self._last
         if pushes:
             last.append((self._seq, now, pushes))
         while last and (
@@ -330,12 +316,12 @@ class SharedQueue:
     def _repeat(self, pushes: list[Push], seq: int) -> Answer:
         """Let the next calls push what the calls after a number have pushed."""
         lost = [push for number, _, pushed in self._last if number > seq for push in pushed]
-        began = next((at for number, at, _ in self._last if number > seq), self._clock())
+        began = next((at for number, at, _ in self._last if number > seq), monotonic())
         self._put_back([*lost, *pushes])
         self._last.clear()
         is_whole = self._last_forgotten <= seq
         self._last_forgotten = 0
-        seconds = self._clock() - began
+        seconds = monotonic() - began
         return Answer(State.BEHIND, seconds=seconds, repeated=len(lost), is_whole=is_whole)
 
     async def recover(self, worker: str = "") -> tuple[int, int]:
