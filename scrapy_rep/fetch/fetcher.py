@@ -26,7 +26,7 @@ from twisted.python.failure import Failure
 from ..clock import Clock, fire
 from ..closing import Closing
 from ..logs import spider_logger
-from ..origin import OriginFile, Restored
+from ..origin import OriginFile
 from ..protocol import access
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
@@ -34,7 +34,7 @@ from ..protocol.verdict import Verdict
 from ..recorder import Recorder
 from ..scrapy_internals import WATCH_INTERVAL, Engine, middleware_that_raised, proxy_keys
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
-from ..stores.entry import is_validator
+from ..stores.entry import Entry, is_validator
 from . import downloader
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import HopCookies, redirect_target, refusal
@@ -129,7 +129,7 @@ class Fetcher:
     def start(
         self,
         file: OriginFile,
-        fetch: Callable[[], Awaitable[access.FetchResult | Restored]],
+        fetch: Callable[[], Awaitable[access.FetchResult | Entry]],
         finish: Callable[[Any], None],
     ) -> None:
         """Fetch a file in a task of its own, unless it is being fetched.
@@ -140,7 +140,7 @@ class Fetcher:
         if url in self.in_progress:
             return
 
-        def end(result: access.FetchResult | Restored | Failure) -> None:
+        def end(result: access.FetchResult | Entry | Failure) -> None:
             del self.in_progress[url]
             self.recent.discard(url)
             if isinstance(result, Failure):

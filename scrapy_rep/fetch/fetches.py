@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from ..origin import Action, Origin, Restored
+from ..origin import Action, Origin
 from ..policies.policies import Policies
 from ..protocol.access import Cancelled, FetchResult, Rules, Unreachable
 from ..protocol.paths import ROBOTS_TXT, origin_of
@@ -124,20 +124,19 @@ class Fetches:
 
     # One fetch.
 
-    async def _load_or_fetch(self, origin: Origin, page: Request) -> FetchResult | Restored:
+    async def _load_or_fetch(self, origin: Origin, page: Request) -> FetchResult | Entry:
         """Return the entry of the store that replaces a fetch, or the result of the fetch."""
-        result: FetchResult | Restored
-        entry = await self._store.load(origin) if self._store is not None else None
-        if entry is not None:
-            result, content = Restored(entry), origin.content
-        else:
+        result: FetchResult | Entry | None
+        result = await self._store.load(origin) if self._store is not None else None
+        content = origin.content
+        if result is None:
             result = await self.fetcher.fetch(origin, page)
             content = result.content if isinstance(result, Rules) else None
         if content is not None:
             await self._on_content(content, page)
         return result
 
-    def _finish(self, origin: Origin, page: Request, result: FetchResult | Restored) -> None:
+    def _finish(self, origin: Origin, page: Request, result: FetchResult | Entry) -> None:
         policies = self._policies
         try:
             origin.apply(result, policies.now())
@@ -152,10 +151,10 @@ class Fetches:
             self._demand.update_origin(origin.host, origin.key)
             self.evict()
 
-    def _save(self, origin: Origin, result: FetchResult | Restored) -> bytes | None:
+    def _save(self, origin: Origin, result: FetchResult | Entry) -> bytes | None:
         """Begin to save the result of a fetch, if it is new. Returns the good copy, if known."""
-        if isinstance(result, Restored):
-            return result.entry.body
+        if isinstance(result, Entry):
+            return result.body
         entry: Entry | None = None
         if self._store is not None:
             try:
@@ -178,7 +177,7 @@ class Fetches:
             )
 
     def _on_result(
-        self, origin: Origin, page: Request, result: FetchResult | Restored, body: bytes | None
+        self, origin: Origin, page: Request, result: FetchResult | Entry, body: bytes | None
     ) -> None:
         policies, tokens = self._policies, self._policies.tokens(page)
         if self._bodies is not None and body is not None:
