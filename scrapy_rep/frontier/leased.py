@@ -8,7 +8,7 @@ hosts are one, which belongs to no worker, and requests start in the order of th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 
@@ -161,12 +161,9 @@ class LeasedQueues(Queues):
         """Look at a host before the next call."""
         self._touched.add(host)
 
-    def settle(self, held: frozenset[str], *, closing: bool = False) -> Wanted:
-        """Return hosts whose turn is over, and say what this worker could start.
-
-        ``held``: the hosts that have to go back.
-        """
-        now = self.frontier.clock.monotonic()
+    def settle(self, *, closing: bool = False) -> Wanted:
+        """Return the hosts that are held or had their turn. Say what this worker could start."""
+        held, now = self._shared.held, self.frontier.clock.monotonic()
         if closing or now > self._next_scan:
             self._next_scan = now + SCAN_INTERVAL
             self._touched |= self.hosts
@@ -261,6 +258,9 @@ class Leases(Reservations):
 class PlainQueue:
     """Requests by priority, for a crawl without the frontier."""
 
+    hosts: frozenset[str] = frozenset()
+    """It has none."""
+
     def __init__(self, shared: SharedQueue, concurrent: int) -> None:
         self._shared = shared
         self._most = AHEAD * (concurrent or 100)
@@ -303,7 +303,7 @@ class PlainQueue:
         self._heap = [each for each in self._heap if not each[0]]
         return names
 
-    def settle(self, held: Iterable[str], *, closing: bool = False) -> Wanted:  # noqa: ARG002
+    def settle(self, *, closing: bool = False) -> Wanted:
         """Say what this worker could start."""
         if closing or not self._shared.sizes.waiting or self.size > self._most // 2:
             return Wanted()

@@ -149,8 +149,6 @@ class Answer(NamedTuple):
     """The names and the bodies of the next requests, by host."""
     seconds: float = 0
     """The seconds until a further host may be leased; if Redis is behind, by how many."""
-    held: frozenset[str] = frozenset()
-    """The hosts that an operator holds."""
     dead: str = ""
     """A worker whose lease has ended."""
     repeated: int = 0
@@ -169,6 +167,8 @@ class SharedQueue:
         self.prefix = f"{self._tag}:{VERSION}:"
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.sizes = Sizes()
+        self.held: frozenset[str] = frozenset()
+        """The hosts that an operator holds."""
         self._leased_until = 0.0
         self.bytes_kept = 0
         """The bytes of the requests that Redis does not have yet."""
@@ -258,7 +258,7 @@ class SharedQueue:
             return Answer(state)
         self._leased_until = began + 0.9 * LEASE  # the clocks may run at different speeds
         _, is_new, leased, milliseconds, sizes, held, dead = reply
-        self.sizes = Sizes(*sizes)
+        self.sizes, self.held = Sizes(*sizes), frozenset(host.decode() for host in held)
         self._keep_last(pushes)
         return Answer(
             state,
@@ -266,7 +266,6 @@ class SharedQueue:
             len(pushes) - sum(is_new),
             {host.decode(): [tuple(each) for each in found] for host, found in leased},
             milliseconds / 1000,
-            frozenset(host.decode() for host in held),
             dead.decode(),
         )
 

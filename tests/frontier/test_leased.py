@@ -36,7 +36,6 @@ class Worker(FakeCrawl):
 
         super().__init__(settings, queue=SimpleNamespace(from_crawler=from_crawler))
         self.leased: Any = self.queue
-        self.held: frozenset[str] = frozenset()
 
     def push(self, *urls: str, priority: int = 0, **_: Any) -> None:
         for url in urls:
@@ -48,8 +47,7 @@ class Worker(FakeCrawl):
     async def sync(self, *, closing: bool = False) -> Answer:
         for request in [each for each in self.leased.started if each not in self.engine.active]:
             self.shared.acknowledge(self.leased.started.pop(request))
-        answer = await self.shared.call(self.leased.settle(self.held, closing=closing))
-        self.held = answer.held
+        answer = await self.shared.call(self.leased.settle(closing=closing))
         for host, requests in answer.leased.items():
             if host:
                 self.leased.note_turn(host, len(requests))
@@ -339,14 +337,14 @@ async def test_requests_of_a_crawl_without_robots_txt(clients: Any) -> None:
     for number in range(9):
         shared.push(Push(b"", NO_HOST, False, number, b"%d" % number))
     for _ in range(2):
-        answer = await shared.call(plain.settle(()))
+        answer = await shared.call(plain.settle())
     plain.note_turn(HOST, 1)  # of an earlier crawl with the frontier
     plain.note_push(HOST)
     assert shared.is_due
     for name, body in answer.leased[NO_HOST]:
         plain.add(name, Request(f"data:,{body.decode()}"))
     plain.add(b"", Request("data:,kept"))
-    assert plain.settle(()) == plain.settle((), closing=True) == Wanted()
+    assert plain.settle() == plain.settle(closing=True) == Wanted()
     urls = [request.url for request in iter(plain.pop, None)]
     assert urls == ["data:,kept", "data:,8", "data:,7", "data:,6", "data:,5"]
     assert len(plain.started) == 4
