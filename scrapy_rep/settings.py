@@ -343,6 +343,7 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
             f"SCHEDULER_SERIALIZER is {serializer!r}, but it must be the import path of a module "
             "with the functions dumps and loads, such as 'scrapy_rep.frontier.json_requests'"
         )
+    concurrent = settings.getint("CONCURRENT_REQUESTS")
     assert crawler.spidercls is not None
     return QueueSettings(
         url,
@@ -351,10 +352,8 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
         settings.getbool("SCHEDULER_PERSIST"),
         settings.getbool("SCHEDULER_FLUSH_ON_START"),
         serializer,
-        settings.getint("CONCURRENT_REQUESTS"),
-        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        or settings.getint("CONCURRENT_REQUESTS")
-        or 8,
+        concurrent,
+        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or concurrent or 8,
     )
 
 

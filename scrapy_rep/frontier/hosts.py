@@ -371,8 +371,7 @@ class Queues(ABC):
 
     def __init__(self) -> None:
         self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
-        places = Place.READY, Place.UNKNOWN, Place.DROPS
-        ranked = dict(zip(places, (self.ready, self.unknown, self.drops), strict=True))
+        ranked = {Place.READY: self.ready, Place.UNKNOWN: self.unknown, Place.DROPS: self.drops}
         self.ranked = ranked if self.is_scheduled else {}
         """The places in which queues take turns."""
 
