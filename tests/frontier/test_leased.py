@@ -307,6 +307,8 @@ async def test_nothing_starts_at_a_paced_host_whose_lease_has_ended(worker: Star
     assert one.pop() is None
     (queue,) = one.frontier.hosts.all_queues()
     assert one.frontier.gate(queue).wait is Wait.RESERVATION
+    one.frontier.close()
+    await one.clock.run()  # the attempt to reserve the host ends
 
 
 async def test_requests_that_redis_cannot_store_stay(worker: Start) -> None:
