@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from ..protocol.matcher import matching
 from ..protocol.pacing import describe
-from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, records_of_groups
+from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, agent_lines, records_of_groups
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.records import USAGE
@@ -25,7 +26,7 @@ from ..reports.answers import REASONS
 from .crawlers import Agent
 from .policy import Access, Policy, access_rows
 from .sources import Target
-from .texts import STYLES, Renderables, Row, listed, named_values, word
+from .texts import STYLES, Renderables, Row, listed, named_values, shown, word
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""
@@ -81,13 +82,15 @@ class Answer(Struct, kw_only=True):
 class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``.
 
-    ``context``: the lines around the rule, which is marked. ``refused`` and ``since`` are those of
-    ``--only``: each refused use with the line, and since when the page may not be fetched or used.
+    ``group_lines``: the user-agent lines of the group. ``context``: the lines around the rule,
+    which is marked. ``refused`` and ``since`` are those of ``--only``: each refused use with the
+    line, and since when the page may not be fetched or used.
     """
 
     version: int = 1
     url: str
     agent: str
+    group_lines: list[int] | UnsetType = UNSET
     context: list[str] | UnsetType = UNSET
     other_rules: list[Rule] | UnsetType = UNSET
     other_rules_left_out: int | UnsetType = UNSET
@@ -112,7 +115,8 @@ def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
 def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdict | None) -> Check:
     """Return the record of one verdict with all its reasons. ``policy``: None if not known."""
     record = brief(target, agent, verdict)
-    record.context, record.other_rules, record.other_rules_left_out = [], [], 0
+    record.context, record.group_lines = [], []
+    record.other_rules, record.other_rules_left_out = [], 0
     record.pace, record.usage, record.licenses = "", None, ()
     record.robots_txt = None if policy is None else policy.access
     if policy is None or policy.robots is None or verdict is None:
@@ -121,6 +125,7 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     record.licenses = robots.licenses
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
+    record.group_lines = lines_of_group(policy.text, record.group or "")
     line = None if verdict.rule is None or group is None else verdict.rule.line
     if line is not None:
         record.context = _context(policy.text, line)
@@ -201,6 +206,18 @@ def stated_text(values: Mapping[str, bool | str]) -> str:
     return printable(", ".join(f"{key}={words.get(value, value)}" for key, value in values.items()))
 
 
+def lines_of_group(text: bytes, token: str) -> list[int]:
+    """Return the numbers of the first user-agent lines of the groups of a token."""
+    groups = agent_lines(text).get(token.encode(), [])
+    return list(islice(chain.from_iterable(groups), MAX_OTHER_RULES))
+
+
+def lines_text(lines: Sequence[int]) -> str:
+    """Return numbers of lines as text; "" for less than two."""
+    *first, last = shown(list(map(str, lines)), MAX_SHOWN_RULES) or [""]
+    return f"lines {', '.join(first)} and {last.removeprefix('and ')}" if first else ""
+
+
 def _context(text: bytes, line: int) -> list[str]:
     """Return the lines of a file around one of them, which is marked."""
     lines = text[1:].removesuffix(b"\n").split(b"\n")
@@ -260,6 +277,8 @@ def _rows(record: Any) -> Iterator[Row]:
     yield "Why", why
     group = f"by the group for {printable(record.group)}" if record.group else "no group applies"
     yield "Crawler", f"{printable(record.agent)}, {group}"
+    if lines := lines_text(record.group_lines):
+        yield "Group", lines
     yield from listed("Also matches", others, MAX_SHOWN_RULES, record.other_rules_left_out)
     if record.pace:
         yield "Pace", record.pace

@@ -42,6 +42,10 @@ _MAX_RULES = 2048  # Yandex: the analysis of a robots.txt reports a file with mo
 _MAX_DELAY = 300
 """Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
 
+_REMOVE = "remove the line"
+_EMPTY = "write 'Disallow:' without a value in its place, which keeps its section apart"
+"""What to do with a rule that has no use, and with one that is the only rule of its section."""
+
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
@@ -130,6 +134,8 @@ class Source:
     def __init__(self, body: bytes) -> None:
         self.text = read(body)
         """The lines as `lines.read` returns them: each begins with a LF."""
+        self.lines = self.text.split(b"\n")
+        """The same lines, by their numbers. There is no line 0."""
         self.file = file_of(body)
         start = self.file[:2]
         self.mark = start if start in (BOM_UTF16_LE, BOM_UTF16_BE) else utf_8_mark(self.file)
@@ -217,9 +223,27 @@ def lint(
         findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
     else:
         source = Source(body)
-        findings = [*_findings_of_lines(source, crawlers or {}), *_findings_of_groups(source)]
+        sections = _sections(source)
+        findings = [*_findings_of_lines(source, crawlers or {})]
+        findings += _findings_of_groups(source, sections)
+        findings = _kept_apart(findings, sections)
     findings = [finding for finding in findings if finding.code in codes]
     return sorted(findings, key=lambda found: (found.line, found.column, found.code))
+
+
+def _kept_apart(findings: list[Finding], sections: list[_Section]) -> list[Finding]:
+    """Return findings whose advice never removes all rules of a section, which would join the next.
+
+    Each gets another advice than the others only where all rules of its section are to be removed.
+    """
+    removed = {finding.line for finding in findings if _REMOVE in finding.advice}
+    kept = {line for each in sections if removed.issuperset(each.ends) for line in each.ends}
+    return [
+        finding._replace(advice=finding.advice.replace(_REMOVE, _EMPTY))
+        if finding.line in kept
+        else finding
+        for finding in findings
+    ]
 
 
 def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:
@@ -340,7 +364,7 @@ def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[
     known_crawlers = _Crawlers(crawlers)
     started = False
     rules = 0
-    for number, text in enumerate(source.text.split(b"\n")):
+    for number, text in enumerate(source.lines):
         content = text.partition(b"#")[0].strip(WHITE_SPACE)
         if not content:
             continue
@@ -533,8 +557,8 @@ def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Find
     if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
         message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
         advice = (
-            "remove the line, as the part of a URL behind '#' is never sent; for the character in "
-            "a path write '%23'"
+            f"{_REMOVE}, as the part of a URL behind '#' is never sent; for the character in a "
+            "path write '%23'"
         )
         yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
     elif line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
@@ -695,7 +719,7 @@ CHECKS = {
                 re.IGNORECASE,
             ).fullmatch,
             "everyone can read here that there is {value}",
-            "protect it with a password on the server, and remove the line",
+            f"protect it with a password on the server, and {_REMOVE}",
         ),
     ],
     b"sitemap": _urls("sitemap"),
@@ -745,26 +769,107 @@ CHECKS = {
 # that others with more stars cover, such as "/ab" by "/a*b".
 
 
-def _findings_of_groups(source: Source) -> Iterator[Finding]:
-    """Yield findings about equal rules, disallowed sitemaps, and a site that is closed."""
-    runs: list[tuple[list[bytes], list[RawRule]]] = []
-    sitemaps: list[bytes] = []
+class _Section(NamedTuple):
+    """A run of user-agent lines, and the rules below it up to the next run."""
+
+    tokens: list[bytes]
+    agents: list[tuple[int, frozenset[bytes]]]
+    """Each user-agent line with its longest token."""
+    rules: list[RawRule]
+    ends: list[int]
+    """The lines of all rules, also of those without a value."""
+
+    @property
+    def closes(self) -> int | None:
+        """The line of the rule that disallows the whole site, if no rule allows it."""
+        return _closing_line(self.rules)
+
+
+def _closing_line(rules: Iterable[RawRule]) -> int | None:
+    whole = [(allow, line) for allow, value, line in rules if value in (b"/", b"*", b"/*")]
+    is_open = any(allow for allow, _ in whole)
+    return None if is_open else next((line for _, line in whole), None)
+
+
+def _sections(source: Source) -> list[_Section]:
+    found: list[_Section] = []
     records = parser.records_of_groups(source.text, strict=False, ends=RULE_FIELDS)
     for (line, field, value), tokens in records:
-        if tokens is not None and not (runs and runs[-1][0] is tokens):
-            runs.append((tokens, []))
-        if field == b"sitemap":
-            sitemaps.append(value)
-        elif tokens is not None and value and field in RULE_FIELDS:
-            runs[-1][1].append((field == b"allow", value, line))
-    for _, rules in runs:
-        yield from _about_equal_rules(source, rules)
-    if {token for tokens, _ in runs for token in tokens} == {WILDCARD_AGENT.encode()}:
-        yield from _about_closed_site(
-            source, [rule for tokens, rules in runs if tokens for rule in rules]
-        )
-    if sitemaps:
+        if tokens is None:
+            continue
+        if not found or found[-1].tokens is not tokens:
+            found.append(_Section(tokens, [], [], []))
+        if field == parser.USER_AGENT:
+            found[-1].agents.append((line, frozenset(tokens_of_line(value)[-1:])))
+        elif field in RULE_FIELDS:
+            found[-1].ends.append(line)
+            if value:
+                found[-1].rules.append((field == b"allow", value, line))
+    return found
+
+
+def _findings_of_groups(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+    """Yield findings about the rules of groups, disallowed sitemaps, and a site that is closed."""
+    everyone = WILDCARD_AGENT.encode()
+    of_everyone = [rule for each in sections if everyone in each.tokens for rule in each.rules]
+    closing = _closing_line(of_everyone)
+    for section in sections:
+        yield from _about_joined_section(source, section, closing)
+        yield from _about_equal_rules(source, section.rules)
+    if {token for section in sections for token in section.tokens} == {everyone}:
+        yield from _about_closed_site(source, of_everyone)
+    records = parser.records(source.text, strict=False)
+    if sitemaps := [record.value for record in records if record.field == b"sitemap"]:
         yield from _about_sitemaps(source, sitemaps[:100])
+
+
+def _about_joined_section(
+    source: Source, section: _Section, closing: int | None
+) -> Iterator[Finding]:
+    """Yield a finding about lines that look like sections of their own, but share their rules."""
+    if not section.rules:
+        return
+    *earlier, (joining, own) = _parts(source, section)
+    start, others = next((part for part in earlier if not part[1] <= own), (0, own))
+    if not start:
+        return
+    rules = {line: (allow, value) for allow, value, line in section.rules}
+    is_closed = closing in rules and WILDCARD_AGENT.encode() in section.tokens
+    line = next(each for each in (closing if is_closed else None, section.closes, *rules) if each)
+    allow, value = rules[line]
+    names = quoted(b", ".join(sorted(others - own)))
+    effect = ", and closes the site to every crawler without a group" if is_closed else ""
+    message = (
+        f"only Allow and Disallow end a section, so line {joining} joins this one: "
+        f"'{'Allow' if allow else 'Disallow'}: {quoted(value)[1:]} in line {line} also holds for "
+        f"{names}{effect}"
+    )
+    advice = (
+        f"write 'Disallow:' without a value above line {joining} to end this section, or, if the "
+        "rule is for both, the user-agent lines directly below each other"
+    )
+    found = source.finding(start, Code.JOINED_SECTION, message, advice)
+    yield found._replace(severity=Severity.ERROR) if is_closed else found
+
+
+def _parts(source: Source, section: _Section) -> list[tuple[int, frozenset[bytes]]]:
+    """Return the first line and the tokens of each part of a run that looks like a section.
+
+    Comments between user-agent lines do not end a part. Neither do blank lines in a list that has
+    one before its rules, too, unless everyone is in it: what is for one crawler and for everyone
+    was hardly meant as one list.
+    """
+    last = section.agents[-1][0]
+    is_spaced = WILDCARD_AGENT.encode() not in section.tokens and not source.lines[last + 1]
+    found: list[tuple[int, frozenset[bytes]]] = []
+    previous = 0
+    for line, tokens in section.agents:
+        between = source.lines[previous + 1 : line]
+        if not found or any(text[:1] != b"#" and (text or not is_spaced) for text in between):
+            found.append((line, frozenset()))
+        found[-1] = found[-1][0], found[-1][1] | tokens
+        previous = line
+    return found
 
 
 def _about_equal_rules(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
@@ -779,8 +884,7 @@ def _about_equal_rules(source: Source, rules: list[RawRule]) -> Iterator[Finding
         if winners and line not in winners:
             field = "allow" if allow else "disallow"
             message = f"{field} {quoted(value)} never decides: line {winners[0]} does"
-            advice = "remove it; if it is the only rule of its group, write 'disallow:' alone"
-            yield source.finding(line, Code.NEVER_DECIDES, message, advice)
+            yield source.finding(line, Code.NEVER_DECIDES, message, _REMOVE)
 
 
 def _stem(pattern: str) -> str:
@@ -806,4 +910,5 @@ def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
             disallowed.setdefault(rule.line, sitemap)
     for line, sitemap in disallowed.items():
         message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
-        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, "remove one of the two lines")
+        advice = f"{_REMOVE}, or that of the sitemap"
+        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)

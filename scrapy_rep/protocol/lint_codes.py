@@ -85,6 +85,7 @@ class Code(TextEnum):
     SIMILAR_TOKEN = "R311", _WARNING
     SITE_CLOSED = "R312", _WARNING
     UNKNOWN_POLICY_TOKEN = "R313", _ERROR
+    JOINED_SECTION = "R314", _WARNING
 
     # R4: rules
 

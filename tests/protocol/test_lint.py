@@ -39,7 +39,7 @@ MISTAKES = [
     ("User-agent: Googlebot, Bingbot\nDisallow: /a", "R208", 1, "warning", "for each of them"),
     (ALL + "Disallow: /a, /b", "R208", 2, "warning", "for each path"),
     # Patterns that match more or less than they say.
-    (ALL + "Disallow: /#section", "R405", 2, "error", "remove the line"),
+    (ALL + "Disallow: /#section", "R405", 2, "error", "write 'Disallow:' without a value"),
     (ALL + "Disallow: “/admin”", "R403", 2, "error", "'/admin', without quotation marks"),
     (ALL + "Disallow: '/cart'", "R403", 2, "error", "'/cart', without quotation marks"),
     (ALL + "Disallow: \\images\\", "R403", 2, "error", "'/images/'"),
@@ -53,14 +53,14 @@ MISTAKES = [
     (ALL + "Disallow: /a$*", "R407", 2, "warning", "'%24'"),
     (ALL + "Disallow: /a**b", "R408", 2, "info", "one '*'"),
     ("User-agent: b\nDisallow: *", "R409", 2, "info", "'/'"),
-    (ALL + "Disallow: /a\nAllow: /a", "R404", 2, "warning", "remove it"),
+    (ALL + "Disallow: /a\nAllow: /a", "R404", 2, "warning", "remove the line"),
     # Rules that do what they say, to the harm of the site.
     (ALL + "Disallow: /", "R312", 2, "warning", "'Disallow:'"),
     (ALL + "Disallow: /css/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /js/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /*.css$", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /sitemap.xml\nSitemap: https://h/sitemap.xml", "R411", 2, "warning",
-     "one of the two"),
+     "or that of the sitemap"),
     (ALL + "Disallow: /backup.sql", "R412", 2, "info", "password"),
     (ALL + "Crawl-delay: 86400", "R508", 2, "warning", "at most 300"),
     (MANY, "R111", 2_050, "info", "fewer rules"),
@@ -73,6 +73,8 @@ MISTAKES = [
     ("User-agent: ChatGPT\nDisallow: /a", "R311", 1, "warning", "'ChatGPT-User'"),
     ("User-agent: Googelbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
     ("User-agent: Googlbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
+    ("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /a", "R314", 1, "warning",
+     "'Disallow:' without a value above line 3"),
     ("User-agent:\nDisallow: /a", "R302", 1, "error", "'*'"),
     ("User-agent: *bot\nDisallow: /a", "R303", 1, "error", "'*' alone"),
     ("Disallow: /a", "R301", 1, "error", "User-agent: *"),
@@ -440,6 +442,70 @@ def test_comments_and_line_ends_are_kept(body: bytes) -> None:
 
 
 # Groups
+
+BETWEEN = [
+    "", "Crawl-delay: 1", "Request-rate: 1/10", "Visit-time: 0600-0845", "Sitemap: https://h/s.xml",
+    "Host: h", "Clean-param: a /b", "Content-Signal: search=yes", "Content-Usage: train-ai=n",
+    "Noindex: /a", "License: https://h/l.xml", "Alow: /", "Dsallow: /a", "Owner: me", "Hello, you!",
+    "// Disallow: /a", "https://h/s.xml",
+]  # fmt: skip
+
+
+CLOSES = " also holds for '*', and closes the site to every crawler without a group"
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize(
+    ("first", "rules", "severity", "effect"),
+    [
+        ("*", ["Disallow: /"], "error", f"'Disallow: /' in line 4{CLOSES}"),
+        ("*", ["Disallow: /a", "Disallow: /*"], "error", f"'Disallow: /*' in line 5{CLOSES}"),
+        ("*", ["Disallow: /", "Allow: /"], "warning", "'Disallow: /' in line 4 also holds for '*'"),
+        ("*", ["Allow: /a"], "warning", "'Allow: /a' in line 4 also holds for '*'"),
+        ("a", ["Allow:", "Disallow: *"], "warning", "'Disallow: *' in line 5 also holds for 'a'"),
+        ("A1", ["Disallow:", "Allow: /"], "warning", "'Allow: /' in line 5 also holds for 'a1'"),
+    ],
+)  # fmt: skip
+def test_sections_that_are_one(
+    between: str, first: str, rules: list[str], severity: str, effect: str
+) -> None:
+    text = "\n".join([f"User-agent: {first}", between, "User-agent: b", *rules])
+    (found,) = lint(text.encode(), select=["R314"])
+    assert (found.line, str(found.severity)) == (1, severity)
+    assert found.message.endswith(f"so line 3 joins this one: {effect}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User-agent: a\nUser-agent: b\nDisallow: /",
+        "User-agent: a\n# c\nUser-agent: b\nDisallow: /",
+        "User-agent: *\nDisallow:\nUser-agent: b\nDisallow: /",
+        "User-agent: *\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /",
+        "User-agent: a\nCrawl-delay: 1\n\nUser-agent: b\nDisallow:\n",
+        "User-agent: a\nCrawl-delay: 1\n\nUser-agent: b\nCrawl-delay: 2\n",
+        # Blank lines everywhere.
+        "User-agent: a\n\nUser-agent: b\n\nDisallow: /",
+    ],
+)  # fmt: skip
+def test_sections_that_are_apart_or_meant_as_one(text: str) -> None:
+    assert lint(text.encode(), select=["R314"]) == []
+
+
+@given(bodies)
+@example(ALL + "Disallow: /#a\nDisallow: /#b\nUser-agent: b\nDisallow: /c")
+@example(ALL + "Disallow: /backup.sql\nUser-agent: b\nDisallow: /c")
+@example(ALL + "Disallow: /a\nAllow: /a\nDisallow: /a")
+def test_no_advice_removes_all_rules_of_a_section(made: bytes | str) -> None:
+    body = made if isinstance(made, bytes) else made.encode()
+    removed = {one.line for one in lint(body) if "remove the line" in one.advice}
+    lines = body.split(b"\n")
+    kept = b"\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
+    if removed and not (b"\r" in body or b"\0" in body):
+        before, after = (
+            [one.agents for one in RobotsTxt.parse(text).groups] for text in (body, kept)
+        )
+        assert after == before
 
 
 def dead(rules: str) -> dict[int, str]:
