@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.matcher import matching
+from ..protocol.matcher import matches, matching, rank
 from ..protocol.pacing import describe
 from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, agent_lines, records_of_groups
 from ..protocol.paths import path_of
@@ -135,8 +135,8 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     record.pace = describe(robots, tokens)
     record.usage = _usage_of(robots, target.url, tokens)
     if group is not None:
-        matches = robots.matches(record.url, tokens)
-        others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
+        matched = robots.matches(record.url, tokens)
+        others = [Rule(**rule._asdict()) for rule in matched if rule.line != line]
         record.other_rules = others[:MAX_OTHER_RULES]
         record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
     return record
@@ -268,12 +268,30 @@ def context_lines(record: Any) -> Iterator[Text]:
         yield Text(printable(line, 170), style=style)
 
 
+def _how_it_wins(record: Any) -> str:
+    """Return why a rule decides: alone, as the longest, or as an Allow or the first of equals."""
+    if not record.other_rules:
+        return "is the only rule that matches"
+    rule, other = record.rule, record.other_rules[0]
+    if _length(rule, record.url) != _length(other, record.url):
+        return "is the longest rule that matches"
+    if rule.allow != other.allow:
+        return "wins over an equally long rule, as an Allow does"
+    return "is the first of the longest rules that match"
+
+
+def _length(rule: Rule, url: str) -> int:
+    """Return the length of a rule for precedence, or of its folder if it names an index page."""
+    ranked = rank([(rule.allow, rule.pattern.encode(), rule.line)], strict=False)
+    path = path_of(url)
+    return next((length for length, _, _, pattern in ranked if matches(pattern, path)), 0)
+
+
 def _rows(record: Any) -> Iterator[Row]:
     rule, others = record.rule, list(map(str, record.other_rules))
     why = reason_text(record)
     if rule is not None and record.reason == "rules" and not record.detail:
-        matches = "is the longest rule that matches" if others else "is the only rule that matches"
-        why = f"{rule} {matches}"
+        why = f"{rule} {_how_it_wins(record)}"
     yield "Why", why
     group = f"by the group for {printable(record.group)}" if record.group else "no group applies"
     yield "Crawler", f"{printable(record.agent)}, {group}"

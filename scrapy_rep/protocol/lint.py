@@ -24,7 +24,7 @@ from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
-from .matcher import one_star, rank
+from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
 from .paths import origin_of
 from .printable import printable, quoted
@@ -39,6 +39,8 @@ _GOOGLE_LINE_LENGTH = 16_663
 """Bytes of a line that Google's open-source parser keeps: eight times the longest URL, 2,083, but
 for the NUL at the end of its buffer."""
 _MAX_RULES = 2048  # Yandex: the analysis of a robots.txt reports a file with more as an error
+_MAX_COMPARED = 100_000
+"""Rules that are compared in all combinations of groups. With more, each group is read alone."""
 _MAX_DELAY = 300
 """Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
 
@@ -815,7 +817,7 @@ def _findings_of_groups(source: Source, sections: list[_Section]) -> Iterator[Fi
     closing = _closing_line(of_everyone)
     for section in sections:
         yield from _about_joined_section(source, section, closing)
-        yield from _about_equal_rules(source, section.rules)
+    yield from _about_equal_rules(source, sections)
     if {token for section in sections for token in section.tokens} == {everyone}:
         yield from _about_closed_site(source, of_everyone)
     records = parser.records(source.text, strict=False)
@@ -872,18 +874,62 @@ def _parts(source: Source, section: _Section) -> list[tuple[int, frozenset[bytes
     return found
 
 
-def _about_equal_rules(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
-    """Yield findings about the rules of one group that match what a better one matches."""
-    best: dict[str, int] = {}
-    for _, _, line, pattern in rank(rules, strict=False):
-        best.setdefault(_stem(pattern), line)
-    for rule in rules:
+def _about_equal_rules(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+    """Yield findings about rules that match what a better one of the same group matches.
+
+    Sections of the same token are one group. A rule is found if it decides for none of its tokens.
+    That another section has the same rule once more is no mistake.
+    """
+    of_token: dict[bytes, dict[int, None]] = {}
+    for number, section in enumerate(sections):
+        for token in section.tokens:
+            of_token.setdefault(token, {})[number] = None
+    groups = [{tuple(of_token[token]) for token in section.tokens} for section in sections]
+    compared = sum(len(sections[each].rules) for group in set().union(*groups) for each in group)
+    best: dict[tuple[int, ...], dict[str, RankedRule]] = {}
+    for number, section in enumerate(sections):
+        merged = sorted(groups[number]) if compared <= _MAX_COMPARED else []
+        for group in [(number,), *merged]:
+            if group not in best:
+                best[group] = _best(rule for each in group for rule in sections[each].rules)
+        others = [best[group] for group in merged]
+        yield from _about_rules_of_section(source, section, best[(number,)], others)
+
+
+def _best(rules: Iterable[RawRule]) -> dict[str, RankedRule]:
+    """Return the rule that wins among those of the same `_stem`, by that."""
+    best: dict[str, RankedRule] = {}
+    for rule in rank(rules, strict=False):
+        best.setdefault(_stem(rule[-1]), rule)
+    return best
+
+
+def _about_rules_of_section(
+    source: Source,
+    section: _Section,
+    best: dict[str, RankedRule],
+    merged: list[dict[str, RankedRule]],
+) -> Iterator[Finding]:
+    for rule in section.rules:
         allow, value, line = rule
         # One that names an index page may stand for its folder as well.
-        winners = [best[_stem(pattern)] for _, _, _, pattern in rank([rule], strict=False)]
-        if winners and line not in winners:
+        ranked = rank([rule], strict=False)
+        winners, together = [best[_stem(pattern)] for _, _, _, pattern in ranked], ""
+        if line in (winner[2] for winner in winners):
+            winners = [each[_stem(pattern)] for each in merged for _, _, _, pattern in ranked]
+            together = "in the groups for {names} taken together, "
+            if any(disallows is not allow for _, disallows, _, _ in winners):
+                continue
+        if winners:
+            length, disallows, decides, _ = winners[0]
+            tokens = frozenset().union(*dict(section.agents).values()) if together else ()
+            together = together.format(names=quoted(b", ".join(sorted(tokens))))
+            is_tie = not (allow or disallows) and ranked[0][0] == length
+            reason = ", as of equally long rules an Allow wins" if is_tie else ""
             field = "allow" if allow else "disallow"
-            message = f"{field} {quoted(value)} never decides: line {winners[0]} does"
+            message = (
+                f"{together}{field} {quoted(value)} never decides{reason}: line {decides} does"
+            )
             yield source.finding(line, Code.NEVER_DECIDES, message, _REMOVE)
 
 

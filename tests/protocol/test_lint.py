@@ -277,8 +277,6 @@ def test_findings_are_in_the_order_of_the_file() -> None:
         ALL + "Disallow: /\nAllow: /a\nAllow: /b$\nAllow: *.c\nCrawl-delay: 1\nRequest-rate: 1/2",
         ALL + "Allow: /a/index.html\nDisallow: /a/\nVisit-time: 0600-0700\nContent-Usage: /a b=y",
         "User-agent: MyBot\nUser-agent: other_bot\nDisallow: /a\nHost: h\nClean-param: a /b",
-        # It decides for one of the two, so it is no mistake.
-        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
         # What only resembles a mistake.
         ALL + "Disallow: /a # a comment\nDisallow: /b#\nAllow: /c ## two",
         ALL + "Disallow: /a;b\nDisallow: /a,b\nDisallow: /a%20/b\nDisallow: /a[1]\nDisallow: /(a)",
@@ -535,6 +533,45 @@ def test_rules_that_never_decide(rules: str, lines: dict[int, int]) -> None:
     assert dead(rules) == expected
 
 
+TOGETHER = "in the groups for '*' taken together,"
+TIE = "decides, as of equally long rules an Allow wins: line"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        # What a CDN writes in front of the rules of a site.
+        (f"{ALL}Allow: /\n{ALL}Disallow: /", 4, f"{TOGETHER} disallow '/' never {TIE} 2 does"),
+        (f"{ALL}Disallow: /\n{ALL}Allow: /", 2, f"{TOGETHER} disallow '/' never {TIE} 4 does"),
+        (f"{ALL}Allow: /a\n{ALL}Disallow: /a*", 2,
+         f"{TOGETHER} allow '/a' never decides: line 4 does"),
+        (ALL + "Disallow: /a\nAllow: /a", 2, f"disallow '/a' never {TIE} 3 does"),
+        ("User-agent: A\nUser-agent: b\nAllow: /\nUser-agent: B\nUser-agent: a\nDisallow: /", 6,
+         f"in the groups for 'a, b' taken together, disallow '/' never {TIE} 3 does"),
+    ],
+)  # fmt: skip
+def test_rules_of_all_groups_of_a_crawler(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R404"])
+    assert (found.line, found.message) == (line, message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # It decides for one of the two.
+        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
+        # The same rule in two groups.
+        ALL + "Disallow: /\n" + ALL + "Disallow: /",
+        # As Google reads them, these names are one.
+        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
+        # Each group has its own crawler.
+        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
+    ],
+)
+def test_rules_of_several_groups_that_decide(text: str) -> None:
+    assert lint(text.encode(), select=["R404"]) == []
+
+
 rules = st.lists(
     st.tuples(
         st.sampled_from(["Allow", "Disallow"]),
@@ -547,8 +584,8 @@ rules = st.lists(
 ).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
 
 
-@given(rules, paths)
-def test_a_rule_that_is_found_never_decides(rules: str, path: str) -> None:
-    found = dead(rules)
-    verdict = RobotsTxt.parse((ALL + rules).encode()).verdict(path, "a")
+@given(rules, rules, paths)
+def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
+    found = dead(first + ALL + second)
+    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
     assert verdict.rule is None or verdict.rule.line - 1 not in found
