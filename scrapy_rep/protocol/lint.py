@@ -15,20 +15,30 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from itertools import chain
 from typing import NamedTuple, TypeAlias
-from urllib.parse import urlsplit
 
-from . import parser, usage
+from . import parser
 from .access import other_page
 from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
+from .lint_checks import (
+    BELOW,
+    CHECKS,
+    EMPTY,
+    FIELD_WITHIN,
+    LINES,
+    NAMES,
+    QUOTATION_MARKS,
+    REGULAR_EXPRESSION,
+    REMOVE,
+    host_and_path,
+)
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
 from .paths import origin_of
 from .printable import printable, quoted
-from .records import HELD_ABOVE, KNOWN_FIELDS, RECORD_TYPES, parse_delay
+from .records import HELD_ABOVE, KNOWN_FIELDS
 from .robotstxt import RobotsTxt
 from .usage import POLICY_PREFIX, POLICY_TOKENS
 
@@ -41,45 +51,22 @@ for the NUL at the end of its buffer."""
 _MAX_RULES = 2048  # Yandex: the analysis of a robots.txt reports a file with more as an error
 _MAX_COMPARED = 100_000
 """Rules that are compared in all combinations of groups. With more, each group is read alone."""
-_MAX_DELAY = 300
-"""Seconds, as REP_MAX_CRAWL_DELAY. crawler-commons takes a longer Crawl-delay for a refusal."""
-
-_REMOVE = "remove the line"
-_EMPTY = "write 'Disallow:' without a value in its place, which keeps its section apart"
-"""What to do with a rule that has no use, and with one that is the only rule of its section."""
 
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
-_SPELLINGS = {*parser.TYPOS, *chain.from_iterable(parser.PREFIXES.values())}
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 # The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
 # endings may have a meaning of their own.
-_FIELD_AND_ENDING = re.compile(
-    rb"(?:%b)[a-z]{0,3}" % b"|".join(map(re.escape, sorted(_SPELLINGS, key=len, reverse=True)))
-).fullmatch
-# The name of a field within a value.
-_FIELD_WITHIN = re.compile(
-    rb"(?:^|(?<=[ \t\v\f,;]))(%b)[ \t\v\f]*:" % b"|".join(map(re.escape, sorted(_SPELLINGS))),
-    re.IGNORECASE,
-).search
+_FIELD_AND_ENDING = re.compile(rb"%b[a-z]{0,3}" % NAMES).fullmatch
 # A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
 # "?page=", "page=".
 _PATH_WITHOUT_SLASH = re.compile(
     rb"[A-Za-z0-9][^:=?$\x00-\x20\x7f]*(?:\?[^:$\x00-\x20\x7f]*)?"
 ).fullmatch
-# Characters that have one spelling in patterns, so that a rule with them is not another rule.
-_PLAIN = re.compile(rb"[A-Za-z0-9._~/*?&=-]+").fullmatch
-_QUOTATION_MARKS = "\"'`\u00b4\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
-# No-break spaces, soft hyphens, and characters without width. U+200C and U+200D are part of words.
-_INVISIBLE = re.compile(
-    rb"\xc2[\xa0\xad]|\xe2\x80[\x8b\x8e\x8f\xa8-\xaf]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
-).search
-_REGULAR_EXPRESSION = re.compile(
-    rb"\^|\([^()|]*\|[^()]*\)|\[\^?(?:a-z|A-Z|0-9)[^\[\]]*\]|\\[dws.]|\(\.[*+]\)"
-).search
 # A name, and a comma, semicolon or bar before the next one.
 _SEVERAL_TOKENS = re.compile(rb"[\w.*-]+(?:[ \t]*[,;|][ \t]*[\w.*-]+)+").fullmatch
+_NAME = re.compile(rb"[a-z][a-z _-]*").fullmatch
 _IDENTIFIER = re.compile(rb"[a-z_-]+").fullmatch
 _TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
@@ -238,10 +225,10 @@ def _kept_apart(findings: list[Finding], sections: list[_Section]) -> list[Findi
 
     Each gets another advice than the others only where all rules of its section are to be removed.
     """
-    removed = {finding.line for finding in findings if _REMOVE in finding.advice}
+    removed = {finding.line for finding in findings if REMOVE in finding.advice}
     kept = {line for each in sections if removed.issuperset(each.ends) for line in each.ends}
     return [
-        finding._replace(advice=finding.advice.replace(_REMOVE, _EMPTY))
+        finding._replace(advice=finding.advice.replace(REMOVE, EMPTY))
         if finding.line in kept
         else finding
         for finding in findings
@@ -251,15 +238,15 @@ def _kept_apart(findings: list[Finding], sections: list[_Section]) -> list[Findi
 def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False) -> bytes:
     r"""Return a robots.txt with the safe corrections of its findings.
 
-    A correction is safe if it states what a lenient parser reads anyway, or if it repairs a line
-    that no crawler reads, in the one way its author can have meant, and allows nothing that was
-    disallowed. `unsafe` makes the others as well. Comments, line ends, spaces and all other lines
-    keep their bytes. To correct a corrected file changes nothing. A file of more than 500 KiB is
-    returned as it is, and so is one that would have more.
+    A correction is safe if it states what a lenient parser reads anyway, or the pattern of the line
+    percent-encoded, and allows nothing that was disallowed. `unsafe` makes the others as well. No
+    correction makes a rule of a comment, a host, a URL or a value in another line. Comments, line
+    ends, spaces and all other lines keep their bytes. To correct a corrected file changes nothing.
+    A file of more than 500 KiB is returned as it is, and so is one that would have more.
 
     `codes` limits the corrections, as `select` of `lint` does. Raises as `lint` does.
 
-    >>> print(fix(b"User-agents: *\nDissallow private # see /private\n").decode(), end="")
+    >>> print(fix(b"User-agents: *\nDissallow /private # see /private\n").decode(), end="")
     User-agent: *
     Disallow: /private # see /private
     """
@@ -366,37 +353,57 @@ def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[
     known_crawlers = _Crawlers(crawlers)
     started = False
     rules = 0
+    above = b""
     for number, text in enumerate(source.lines):
         content = text.partition(b"#")[0].strip(WHITE_SPACE)
         if not content:
             continue
-        hidden = None if content.isascii() else _INVISIBLE(content)
         line = _read_line(source, number, content)
-        if hidden or line is None:
-            yield _about_unread(source, number, content, hidden)
+        found, above = _about_content(source, number, content, line, above)
+        if found is not None:
+            yield found
+        if line is None:
             continue
-        yield from _about_field(line)
         started = started or line.field == parser.USER_AGENT
-        if not started and line.field in _ONLY_IN_GROUPS:
-            message = f"{_text(line.field)} before any user-agent line is ignored"
-            yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
         rules += line.is_rule
-        if line.is_rule and rules == _MAX_RULES + 1:
-            message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
-            yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
-        yield from _about_value(line, text, known_crawlers)
+        if found is None:
+            yield from _about_field(line)
+            yield from _about_place(line, started, rules)
+            yield from _about_value(line, text, known_crawlers)
 
 
-def _about_unread(
-    source: Source, number: int, content: bytes, hidden: re.Match[bytes] | None
-) -> Finding:
-    if hidden:
-        message = f"an invisible character (U+{ord(hidden[0].decode()):04X}) is a part of the line"
-        code = Code.INVISIBLE_CHARACTER
-        return source.finding(number, code, message, "remove it", hidden.span())
+def _about_content(
+    source: Source, number: int, content: bytes, line: _Line | None, above: bytes
+) -> tuple[Finding | None, bytes]:
+    """Return what is wrong with a line as a whole, and the field that it leaves without a value.
+
+    `above` is the field that the line above leaves so: the line may have its value.
+    """
+    if (line is None or line.field not in _FIELDS) and above and BELOW[above](content):
+        field, value = above.decode().capitalize(), printable(_text(content))
+        message = f"the value of '{field}:' is in the next line, where it is skipped"
+        return source.finding(number, Code.NO_COLON, message, f"write '{field}: {value}'"), above
+    left = line.field if line and not line.value and line.field in BELOW else b""
+    for check in LINES:
+        if match := check.find(content):
+            place = match.lastgroup or 0
+            values = {"found": printable(_text(match[place])), "point": ord(_text(match[0])[0])}
+            message, advice = (text.format(**values) for text in (check.message, check.advice))
+            return source.finding(number, check.code, message, advice, match.span(place)), left
+    if line is not None:
+        return None, left
     near = _nearest(_text(content.split()[0]).lower())
     advice = f"write '{near}:'" if near else "begin comments with '#'"
-    return source.finding(number, Code.NO_COLON, "no colon, so the line is skipped", advice)
+    return source.finding(number, Code.NO_COLON, "no colon, so the line is skipped", advice), left
+
+
+def _about_place(line: _Line, started: bool, rules: int) -> Iterator[Finding]:
+    if not started and line.field in _ONLY_IN_GROUPS:
+        message = f"{_text(line.field)} before any user-agent line is ignored"
+        yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
+    if line.is_rule and rules == _MAX_RULES + 1:
+        message = f"the file has more than {_MAX_RULES:,} rules, the limit of Yandex"
+        yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
 
 
 def _about_field(line: _Line) -> Iterator[Finding]:
@@ -420,11 +427,16 @@ def _about_field(line: _Line) -> Iterator[Finding]:
 
 
 def _about_unknown_field(line: _Line, span: _Span) -> Finding:
-    message = f"unknown field {quoted(line.name, _MAX_FIELD_LENGTH)}, the line is skipped"
+    name, near = line.name, _nearest(_text(line.name))
+    message = f"unknown field {quoted(name, _MAX_FIELD_LENGTH)}, the line is skipped"
     correction = None
-    if near := _nearest(_text(line.name)):
+    if near:
         code, advice = Code.UNREAD_FIELD, f"write '{near}:'"
-        correction = *span, near.capitalize().encode()
+        # What is in front of the right name was put there on purpose.
+        if _NAME(name) and not name.endswith(near.encode()):
+            correction = *span, near.capitalize().encode()
+        else:
+            advice += ", or '#' in front of a comment"
     elif line.colon >= 0:
         code, advice = Code.UNKNOWN_FIELD, "remove it if it is a mistake"
     else:
@@ -559,11 +571,11 @@ def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Find
     if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
         message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
         advice = (
-            f"{_REMOVE}, as the part of a URL behind '#' is never sent; for the character in a "
+            f"{REMOVE}, as the part of a URL behind '#' is never sent; for the character in a "
             "path write '%23'"
         )
         yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
-    elif line.field in _FIELDS and (second := _FIELD_WITHIN(line.value)):
+    elif line.field in _FIELDS and (second := FIELD_WITHIN(line.value)):
         name = _text(second[1].lower())
         message = f"two records on one line: '{name}' has no effect, as it is a part of the value"
         start, end = (line.span[0] + offset for offset in second.span())
@@ -582,30 +594,37 @@ def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Find
 
 
 def _about_unmatchable(line: _Line, value: str) -> Finding:
-    meant, correction, is_safe = f"/*{value}", None, False
+    plain, correction = value.strip(QUOTATION_MARKS), None
     why = "as every path begins with a slash"
-    code = Code.UNMATCHABLE_PATTERN
-    if (path := _path_of_url(value)) is not None:
-        code, meant = Code.URL_AS_PATTERN, path
-        correction = *line.span, path.encode("utf-8")
-    elif _PATH_WITHOUT_SLASH(line.value):
+    code, meant = Code.UNMATCHABLE_PATTERN, f"/*{value}"
+    message = f"the pattern {quoted(line.value)} never matches"
+    if found := host_and_path(plain.encode("utf-8")):
+        return _about_host(line, message, *found)
+    if _PATH_WITHOUT_SLASH(line.value):
         code, meant = Code.MISSING_SLASH, f"/{value}"
         correction = line.span[0], line.span[0], b"/"
-        # An Allow may win over rules that disallow now, and so may a spelling of another rule.
-        is_safe = line.field == b"disallow" and _PLAIN(line.value) is not None
-    elif value[0] in _QUOTATION_MARKS:
-        meant = "/" + value.strip(_QUOTATION_MARKS).lstrip("/")
+    elif plain != value:
+        meant = f"/{plain.lstrip('/')}"
         why = "without quotation marks, which don't belong to a path"
-    elif _REGULAR_EXPRESSION(line.value):
+    elif REGULAR_EXPRESSION(line.value):
         meant = "/page*"
         why = "because a pattern is not a regular expression: only '*' and '$' are special"
     elif value[0] == "\\":
         meant = value.replace("\\", "/")
     elif value.startswith("./"):
         meant = value[1:]
-    message = f"the pattern {quoted(line.value)} never matches"
     advice = f"write '{printable(meant)}', {why}"
-    return line.finding(code, message, advice, line.span, correction=correction, is_safe=is_safe)
+    return line.finding(code, message, advice, line.span, correction=correction, is_safe=False)
+
+
+def _about_host(line: _Line, message: str, host: str, path: str) -> Finding:
+    message += (
+        f": it begins with the host '{printable(host)}', and a robots.txt is for its own host"
+    )
+    advice = f"{REMOVE}, as rules for that host belong into its own robots.txt"
+    if path.strip("/*$"):
+        advice = f"write '{printable(path)}' if you mean a path of this site, else {REMOVE}"
+    return line.finding(Code.URL_AS_PATTERN, message, advice, line.span)
 
 
 @lru_cache(maxsize=256)
@@ -614,157 +633,8 @@ def _nearest(field: str) -> str | None:
     return next(iter(get_close_matches(field, known, 1, 0.75)), None)
 
 
-def _path_of_url(pattern: str) -> str | None:
-    """Return the path and query of a URL, or None if the pattern is not an absolute URL."""
-    try:
-        parts = urlsplit(pattern)
-    except ValueError:
-        return None
-    if parts.scheme not in ("http", "https", "ftp") or not parts.netloc:
-        return None
-    return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-
-
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
-
-
-# Values
-
-
-class Check(NamedTuple):
-    """A mistake in the value of a record, and what lint reports about it."""
-
-    code: Code
-    is_mistake: Callable[[bytes], object]
-    """Returns something true for a value with the mistake."""
-    message: str
-    """The message. ``{value}`` stands for the quoted value."""
-    advice: str
-
-
-def _unreadable(field: bytes, expected: str) -> Check:
-    (parse,) = (row.parse for row in RECORD_TYPES if row.field == field)
-    message = f"{_text(field)} {{value}} cannot be read and is ignored"
-    advice = f"write {expected}"
-    return Check(Code.UNREADABLE_VALUE, lambda value: parse(value) is None, message, advice)
-
-
-def _urls(name: str) -> list[Check]:
-    return [
-        Check(
-            Code.SEVERAL_VALUES,
-            re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search,
-            f"a line has one {name}, and {{value}} is read as one URL",
-            f"write a {name} line for each URL",
-        ),
-        Check(
-            Code.RELATIVE_URL,
-            lambda value: _path_of_url(_text(value)) is None,
-            f"the {name} {{value}} is not an absolute URL",
-            f"write its whole URL, such as https://example.com/{name}.xml",
-        ),
-    ]
-
-
-_PATTERNS = [
-    Check(
-        Code.SEVERAL_VALUES,
-        re.compile(rb"[ \t,]/|,[ \t]").search,
-        "the pattern {value} is one path, with a comma or a space in it",
-        "write a line for each path; for a space in a path write '%20'",
-    ),
-    Check(
-        Code.REGULAR_EXPRESSION,
-        _REGULAR_EXPRESSION,
-        "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
-        "write a rule for each beginning of a path, with '*' for any characters",
-    ),
-    Check(
-        Code.DOLLAR_WITHIN,
-        lambda value: b"$" in value[:-1],
-        "a '$' in {value} is an ordinary character, as it is not the last one",
-        "end the pattern with it, or write '%24' for the character",
-    ),
-    Check(
-        Code.REPEATED_STAR,
-        lambda value: b"**" in value,
-        "several stars in {value} match what one matches",
-        "write one '*'",
-    ),
-    Check(
-        Code.STAR_ALONE,
-        lambda value: value == b"*",
-        "not every crawler reads the pattern {value} as all paths",
-        "write '/' for all paths",
-    ),
-]
-CHECKS = {
-    b"allow": _PATTERNS,
-    b"disallow": [
-        *_PATTERNS,
-        Check(
-            Code.RESOURCES_DISALLOWED,
-            re.compile(
-                rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
-                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-            "without {value} a crawler cannot see pages as browsers show them",
-            "allow scripts and style sheets",
-        ),
-        Check(
-            Code.REVEALING_PATH,
-            re.compile(
-                rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
-                rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-            "everyone can read here that there is {value}",
-            f"protect it with a password on the server, and {_REMOVE}",
-        ),
-    ],
-    b"sitemap": _urls("sitemap"),
-    b"license": _urls("license"),
-    b"crawl-delay": [
-        _unreadable(b"crawl-delay", "seconds, such as 10 or 0.5"),
-        Check(
-            Code.LONG_DELAY,
-            lambda value: (parse_delay(value) or 0) > _MAX_DELAY,
-            "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
-            f"write at most {_MAX_DELAY}, or disallow what crawlers should not fetch",
-        ),
-    ],
-    b"request-rate": [
-        _unreadable(b"request-rate", "requests/seconds, such as 1/10 or 1/10m 0600-0845")
-    ],
-    b"visit-time": [_unreadable(b"visit-time", "two times of day in UTC, such as 0600-0845")],
-    b"clean-param": [_unreadable(b"clean-param", "names, and perhaps a path: ref&sid /shop/")],
-    b"content-signal": [
-        Check(
-            Code.UNREADABLE_SIGNAL,
-            usage.has_unreadable_signal,
-            "a part of content-signal {value} is not defined and is skipped",
-            "write an optional path and then a list such as 'search=yes, ai-train=no'",
-        ),
-    ],
-    b"content-usage": [
-        Check(
-            Code.UNREADABLE_USAGE,
-            usage.has_unreadable_usage,
-            "content-usage {value}, or a value in it, cannot be read and states nothing",
-            "write an optional path and then a list such as 'train-ai=n, search=y'",
-        ),
-        Check(
-            Code.OTHER_LABEL,
-            usage.has_other_label,
-            "content-usage {value} has a label of an earlier draft or of content-signal, which "
-            "states nothing",
-            "write train-ai, ai-use or search",
-        ),
-    ],
-}
-"""What is tested in the values of a record. Of several mistakes the first is reported."""
 
 
 # Groups. Of rules that match the same paths one decides, and the others never do. Not found: rules
@@ -930,7 +800,7 @@ def _about_rules_of_section(
             message = (
                 f"{together}{field} {quoted(value)} never decides{reason}: line {decides} does"
             )
-            yield source.finding(line, Code.NEVER_DECIDES, message, _REMOVE)
+            yield source.finding(line, Code.NEVER_DECIDES, message, REMOVE)
 
 
 def _stem(pattern: str) -> str:
@@ -956,5 +826,5 @@ def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
             disallowed.setdefault(rule.line, sitemap)
     for line, sitemap in disallowed.items():
         message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
-        advice = f"{_REMOVE}, or that of the sitemap"
+        advice = f"{REMOVE}, or that of the sitemap"
         yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)

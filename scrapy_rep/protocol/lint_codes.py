@@ -72,6 +72,8 @@ class Code(TextEnum):
     SEVERAL_VALUES = "R208", _WARNING
     OBSOLETE_FIELD = "R209", _WARNING
     SPACE_BEFORE_COLON = "R210", _INFO
+    OTHER_COMMENT_MARK = "R211", _WARNING
+    HTML_IN_LINE = "R212", _WARNING
 
     # R3: user-agent lines and groups
 

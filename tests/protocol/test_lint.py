@@ -8,16 +8,21 @@ severity, and its advice must say what to write.
 from __future__ import annotations
 
 import pickle
+import re
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.commands.crawlers import well_known_crawlers
-from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import Code, Correction, fix, lint
+from scrapy_rep.protocol.matcher import matches
+from scrapy_rep.protocol.paths import path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import AIPREF_EARLIER
+from scrapy_rep.protocol.verdict import Rule
 
 from .test_properties import TOKENS, bodies, lines, paths, patterns
 
@@ -47,7 +52,7 @@ MISTAKES = [
     (ALL + "Disallow: ./admin", "R403", 2, "error", "'/admin'"),
     (ALL + "Disallow: .pdf$", "R403", 2, "error", "'/*.pdf$'"),
     (ALL + "Disallow: admin", "R401", 2, "error", "'/admin'"),
-    (ALL + "Disallow: https://h/admin", "R402", 2, "error", "'/admin'"),
+    (ALL + "Disallow: https://h/admin", "R402", 2, "error", "'/admin' if you mean a path of this"),
     (ALL + "Disallow: /(a|b)/.*", "R406", 2, "warning", "for each beginning"),
     (ALL + "Disallow: /a$b", "R407", 2, "warning", "'%24'"),
     (ALL + "Disallow: /a$*", "R407", 2, "warning", "'%24'"),
@@ -82,12 +87,25 @@ MISTAKES = [
     (ALL + "Noindex: /a", "R209", 2, "warning", "X-Robots-Tag: noindex"),
     (ALL + "Disallow: /a\u200b", "R110", 2, "warning", "remove it"),
     (ALL + "\u00a0Disallow: /a", "R110", 2, "warning", "remove it"),
-    (ALL + "Disallow\uff1a/a", "R201", 2, "error", "disallow:"),
+    (ALL + "Disallow\uff1a/a", "R201", 2, "error", "write ':' in place of '\uff1a'"),
+    (ALL + "Sitemap \uff1a https://h/s.xml", "R201", 2, "error", "write ':' in place of '\uff1a'"),
     ("User-agent : *\nDisallow: /a", "R210", 1, "info", "user-agent:"),
     (ALL + "Disallow /a", "R202", 2, "warning", "disallow:"),
     (ALL + "Dissallow: /a", "R203", 2, "warning", "disallow:"),
     (ALL + "Dsallow: /a", "R205", 2, "error", "disallow:"),
-    (ALL + "// a comment", "R201", 2, "error", "'#'"),
+    (ALL + "// a comment", "R211", 2, "warning", "'#'"),
+    (ALL + "<!-- a comment\nDisallow: /a\n-->", "R211", 4, "warning", "'#'"),
+    (ALL + "Disallow: /a<br>", "R212", 2, "warning", "remove the HTML"),
+    (ALL + "<p>Disallow: /a</p>", "R212", 2, "warning", "remove the HTML"),
+    ("User-agent: *\\nDisallow: /a", "R207", 1, "error", "line of its own"),
+    ("User-agent: *<br/>Disallow: /a", "R207", 1, "error", "line of its own"),
+    (ALL + "https://h/sitemap.xml", "R201", 2, "error", "'Sitemap: https://h/sitemap.xml'"),
+    (ALL + "https://h/about", "R201", 2, "error", "if it is a sitemap"),
+    (ALL + "/a", "R201", 2, "error", "'Disallow: /a' or 'Allow: /a'"),
+    (ALL + "Disallow:\n/a", "R201", 3, "error", "write 'Disallow: /a'"),
+    (ALL + "Disallow:\n\n # b\n/*.pdf$\n/a", "R201", 6, "error", "write 'Disallow: /a'"),
+    ("User-agent: b\nDisallow: /a\nSitemap:\nhttps://h/s", "R201", 4, "error",
+     "write 'Sitemap: https://h/s'"),
     ("\ufeffUser-agent: *\nDisallow: /a", "R101", 1, "warning", "without a mark"),
     # Sitemaps (Lighthouse).
     ("Sitemap: /sitemap.xml", "R502", 1, "error", "whole URL"),
@@ -97,8 +115,14 @@ MISTAKES = [
     (ALL + "Disallow /a: /b", "R203", 2, "warning", "disallow:"),
     (ALL + "crawl-delays: 1", "R205", 2, "error", "crawl-delay:"),
     (ALL + "Disallow = /a", "R201", 2, "error", "disallow:"),
-    (ALL + "Disallow: http://h", "R402", 2, "error", "'/'"),
-    (ALL + "Disallow: http://[h", "R403", 2, "error", "/*http://[h"),
+    (ALL + "Disallow: http://[h/", "R402", 2, "error", "belong into its own robots.txt"),
+    *((ALL + f"Disallow: {value}", "R402", 2, "error", "belong into its own robots.txt")
+      for value in ("http://h", "https://h/", "https://h/*", "'https:/h'", "http//h", "www.h",
+                    "h.example.com", "localhost:80", "127.0.0.1/", "a.example.co.uk", "a-b.de/$")),
+    *((ALL + f"Disallow: {value}", "R402", 2, "error", "'/a?b' if you mean a path of this site")
+      for value in ("HTTP://h/a?b", "example.com/a?b", "script.pl/a?b", "www.h:80/a?b")),
+    *((ALL + f"Disallow: {value}", "R401", 2, "error", f"'/{value}'")
+      for value in ("index.php", "script.pl", "main.js", "a.b.html", "robots.txt", "v1.2/a")),
     ("User-agent: бот", "R303", 1, "error", "letters"),
     (ALL + "Crawl-delay: {0}", "R501", 2, "error", "seconds"),
     (ALL + "Request-rate: 1", "R501", 2, "error", "1/10"),
@@ -124,8 +148,9 @@ def test_mistakes(text: str, code: str, line: int, severity: str, advice: str) -
     assert (found.line, str(found.severity)) == (line, severity)
     assert str(found).startswith(f"line {line}: {severity}: {found.message}; ")
     assert advice in found.advice
-    # What is in effect a closed site is reported, too, whatever the reason.
-    assert findings.keys() <= {"R312"}
+    # What is in effect a closed site is reported, too, whatever the reason, and so is a sitemap
+    # without its URL.
+    assert findings.keys() <= {"R312", "R502"}
 
 
 # The place of a finding is written in the file: between the marks « and ».
@@ -153,6 +178,10 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
     (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
     (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
+    (Code.OTHER_COMMENT_MARK, ALL + "  «//» Disallow: /a", None),
+    (Code.HTML_IN_LINE, ALL + "Disallow: /a«<br />» # b", None),
+    (Code.SEVERAL_RECORDS, "User-agent: a «\\n» Disallow: /a", None),
+    (Code.NO_COLON, ALL + "Crawl-delay «\uff1a» 1", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
     (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
@@ -173,7 +202,7 @@ def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) 
     place = (before.count("\n") + 1, column, column + len(inside))
     found = [finding for finding in lint(body) if finding.code is code]
     assert [(one.line, one.column, one.end_column) for one in found][:1] == [place], lint(body)
-    is_safe = code is not Code.HEADER_AS_TOKEN
+    is_safe = code not in (Code.HEADER_AS_TOKEN, Code.MISSING_SLASH)
     assert found[0].is_fixable is (correction is not None and is_safe)
     if correction is not None:
         assert found[0].correction is not None
@@ -310,8 +339,8 @@ def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
 
 CORRECTIONS = [
     (b"\tUser agent : Googlebot/2.1 (+http://g)  # Google", b"\tUser-agent: Googlebot  # Google"),
-    (b"  DISSALLOW private/ # see /private/\r", b"  Disallow: /private/ # see /private/\r"),
-    (b"Disallowed   /a \r", b"Disallow:   /a \r"), (b"Disallow : a", b"Disallow: /a"),
+    (b"  DISSALLOW /private/ # see /private/\r", b"  Disallow: /private/ # see /private/\r"),
+    (b"Disallowed   /a \r", b"Disallow:   /a \r"), (b"Disallow : a", b"Disallow: a"),
     (b"visit time: 06:00-08.45\r", b"Visit-time: 06:00-08.45\r"), (b"allowed a", b"Allow: a"),
     (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
     (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
@@ -342,16 +371,28 @@ def test_corrections_keep_everything_else() -> None:
     ("before", "after"),
     [
         ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /a%62"),
-        ("Disallow: https://h/a?b", "Disallow: /a?b"), ("DSALLOW: /a", "Disallow: /a"),
+        ("DSALLOW: /a", "Disallow: /a"),
         ("User-agent: mozilla/5.0 (compatible; GPTBot/1.2)", "User-agent: GPTBot"),
         # A path that begins with another character than a letter or digit is never corrected.
         *((f"Disallow: {value}",) * 2
           for value in ("“/a”", "'/a'", "\\a\\", "^a", "./a", "_a", "ツ")),
+        # Neither is a host or a URL, what is meant as a comment, or a value in another line.
+        *((f"Disallow: {value}",) * 2 for value in ("https://h/a", "http:/h/", "www.h/a", "h.com")),
+        *((f"{mark}Disallow: /",) * 2 for mark in (
+            "//", "// ", ";", "; ", "<!-- ", "/* ", "REM ", "rem\t", "-- ", "--", "- ", "%", "'",
+            "!", "\uff03", "\\", ":: ", "no-", "x", "_", "* ", "> ", "“", "\\# ", "NOT ", "old ",
+        )),
+        *((text,) * 2 for text in (
+            "Disallow:\n/a", "Disallow\n: /a", "Disallow\uff1a/a", "https://h/s.xml",
+            "/* Disallow: / */", "User-agent: *\\nDisallow: /", "<p>Disallow: /</p>",
+            "User-agent:\n*\nDisallow: /",
+        )),
     ],
 )  # fmt: skip
 def test_unsafe_corrections(before: str, after: str) -> None:
-    assert fix(before.encode()) == before.encode()
-    assert fix(before.encode(), unsafe=True) == after.encode()
+    text = (ALL + before).encode()
+    assert fix(text) == text
+    assert fix(text, unsafe=True) == (ALL + after).encode()
 
 
 def test_the_codes_to_correct_are_chosen() -> None:
@@ -359,7 +400,8 @@ def test_the_codes_to_correct_are_chosen() -> None:
     assert fix(body, []) == body
     assert fix(body, ["R101"]) == b"Dissallow a\n"
     assert fix(body, ["missing-colon"]) == "\ufeffDissallow: a\n".encode()
-    assert fix(body, ["R4"]) == "\ufeffDissallow /a\n".encode()
+    assert fix(body, ["R4"]) == body
+    assert fix(body, ["R4"], unsafe=True) == "\ufeffDissallow /a\n".encode()
     # What has no correction is kept.
     assert fix(b"hello", ["R201"]) == b"hello"
     with pytest.raises(ValueError, match="R999"):
@@ -371,8 +413,7 @@ def test_the_codes_to_correct_are_chosen() -> None:
 def test_files_of_more_than_500_kib_are_kept() -> None:
     body = b"User-agent: *\nDisallow a\n".ljust(SIZE_LIMIT, b"#")
     assert fix(body) == body
-    assert fix(body[:-1]) == body[:-1]
-    assert fix(body[:-2]) == body[:-2].replace(b"Disallow a", b"Disallow: /a")
+    assert fix(body[:-1]) == body[:-1].replace(b"Disallow a", b"Disallow: a")
     assert fix(body + b"#") == body + b"#"
 
 
@@ -418,6 +459,51 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
 def test_a_safe_correction_allows_nothing_disallowed(body: bytes, url: str, token: str) -> None:
     if not RobotsTxt.parse(body).allowed(url, token):
         assert not RobotsTxt.parse(fix(body)).allowed(url, token)
+
+
+def google_rule(body: bytes, url: str, token: str) -> Rule | None:
+    """Return the rule that decides for Google's matcher, which compares patterns as they are.
+
+    It encodes what is not ASCII, and writes escapes in upper case.
+    """
+    robots = RobotsTxt.parse(body)
+    agent = token if token in robots.agents else "*"
+    rules = [
+        (len(pattern), rule.allow, -rule.line, rule)
+        for each in robots.groups
+        if agent in each.agents
+        for rule in each.rules
+        if matches(pattern := google_form(rule.pattern), google_form(path_of(url)))
+    ]
+    return max(rules)[-1] if rules else None
+
+
+def google_form(pattern: str) -> str:
+    encoded = quote(pattern, safe="".join(map(chr, range(128))))
+    return re.sub("%[0-9a-f]{2}", lambda escape: escape[0].upper(), encoded, flags=re.IGNORECASE)
+
+
+@settings(max_examples=400)
+@given(mistakes, paths, st.sampled_from(["", *TOKENS]), st.booleans())
+@example(b"User-agent: *\nDisallow: a", "/a", "", False)
+@example(b"User-agent: *\nDsallow: https://h/a", "/a", "", True)
+@example(b"User-agent: *\nDisallow: /a b\nDisallow: /%7E", "/a%20b", "", False)
+def test_a_correction_closes_only_what_its_line_states(
+    body: bytes, url: str, token: str, unsafe: bool
+) -> None:
+    fixed = fix(body, unsafe=unsafe)
+    before, after = RobotsTxt.parse(body).verdict(url, token), RobotsTxt.parse(fixed)
+    closing = [after.verdict(url, token).rule] if before.allowed else []
+    rule = google_rule(body, url, token)
+    closing += [google_rule(fixed, url, token)] if rule is None or rule.allow else []
+    lines = read(body).split(b"\n")
+    for rule in closing:
+        if rule is not None and not rule.allow:
+            content = lines[rule.line].partition(b"#")[0].rstrip(b" \t\v\f")
+            value = re.split(rb"(?:[:]|[ \t\v\f](?=[^:]*$))[ \t\v\f]*", content, maxsplit=1)[-1]
+            stated = [value, b"/" + value] if unsafe else [value]  # a slash may be missing
+            expected = pattern_of(rule.pattern.encode())[0]
+            assert expected in [pattern_of(each)[0] for each in stated if each]
 
 
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
