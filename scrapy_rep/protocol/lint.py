@@ -11,15 +11,17 @@ without a byte order mark. A byte that is not UTF-8 counts as one.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
 from . import parser
 from .access import other_page
-from .agents import WILDCARD_AGENT, parse_user_agent, tokens_of_line
+from .agents import WILDCARD_AGENT, is_possible_token, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
 from .lint_checks import (
     BELOW,
@@ -31,12 +33,14 @@ from .lint_checks import (
     QUOTATION_MARKS,
     REGULAR_EXPRESSION,
     REMOVE,
+    Check,
+    bare_token,
     host_and_path,
 )
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
-from .paths import origin_of
+from .paths import origin_of, pattern_of
 from .printable import printable, quoted
 from .records import HELD_ABOVE, KNOWN_FIELDS
 from .robotstxt import RobotsTxt
@@ -134,6 +138,24 @@ class Source:
         """Each line in UTF-8, with its indentation, and its end, in turn."""
         self.is_correctable = len(body) <= SIZE_LIMIT and self.mark + text == body
         """Whether the file is within the size limit, and neither in UTF-16 nor in a page."""
+
+    @cached_property
+    def rules(self) -> list[RawRule]:
+        """All rules with a value, whether they are in a group or not."""
+        records = parser.records(self.text, strict=False)
+        rules = (record for record in records if record.field in RULE_FIELDS and record.value)
+        return [(field == b"allow", value, line) for line, field, value in rules]
+
+    @cached_property
+    def allowed(self) -> list[str]:
+        """The patterns of all Allow lines, sorted."""
+        allows = [rule for rule in self.rules if rule[0]]
+        return sorted(pattern for _, _, _, pattern in rank(allows, strict=False))
+
+    @cached_property
+    def beginnings(self) -> Counter[bytes]:
+        """How many rules have a value but for its last character."""
+        return Counter(value[:-1] for _, value, _ in self.rules)
 
     @property
     def written(self) -> list[bytes]:
@@ -369,7 +391,7 @@ def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[
         if found is None:
             yield from _about_field(line)
             yield from _about_place(line, started, rules)
-            yield from _about_value(line, text, known_crawlers)
+            yield from _about_value(source, line, text, known_crawlers)
 
 
 def _about_content(
@@ -470,10 +492,8 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
     tokens = tokens_of_line(value)
     if not value:
         yield line.finding(Code.NO_TOKEN, "no product token", "write '*' for everyone")
-    elif not tokens:
-        message = f"no crawler has the product token {quoted(value)}"
-        advice = "write letters, hyphens and underscores, or '*' alone for everyone"
-        yield line.finding(Code.INVALID_TOKEN, message, advice, span)
+    elif not any(map(is_possible_token, tokens)):
+        yield _about_impossible_token(line)
     elif value[:1] == b"*":
         return
     elif _text(tokens[-1]).startswith(POLICY_PREFIX) and _text(tokens[-1]) not in POLICY_TOKENS:
@@ -489,6 +509,14 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
         message = f"no known crawler has the product token {quoted(value)}"
         advice = f"write '{near}' if you mean that crawler"
         yield line.finding(Code.SIMILAR_TOKEN, message, advice, span)
+
+
+def _about_impossible_token(line: _Line) -> Finding:
+    message = f"no crawler has the product token {quoted(line.value)}"
+    advice = "write letters, hyphens and underscores, or '*' alone for everyone"
+    if found := bare_token(_text(line.value)):
+        advice = f"write '{printable(found[0])}' without {found[1]}"
+    return line.finding(Code.INVALID_TOKEN, message, advice, line.span)
 
 
 def _about_cut_token(line: _Line, tokens: list[bytes]) -> Finding:
@@ -565,7 +593,9 @@ def _shorter(token: str) -> Iterator[str]:
         yield from (token[:at] + token[at + 1 :] for at in range(len(token)))
 
 
-def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Finding]:
+def _about_value(
+    source: Source, line: _Line, text: bytes, crawlers: _Crawlers
+) -> Iterator[Finding]:
     """Yield the first mistake in a value. `text` is the line with its comment."""
     before, _, comment = text.partition(b"#")
     if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
@@ -587,10 +617,36 @@ def _about_value(line: _Line, text: bytes, crawlers: _Crawlers) -> Iterator[Find
         yield _about_unmatchable(line, _text(line.value))
     elif line.value or line.field not in RULE_FIELDS:
         for check in CHECKS.get(line.field, ()):
-            if check.is_mistake(line.value):
-                message = check.message.format(value=quoted(line.value))
-                yield line.finding(check.code, message, check.advice, line.span)
+            if check.is_mistake(line.value) and not _is_meant(source, check.code, line.value):
+                yield _about_mistake(source, line, check)
                 break
+
+
+def _is_meant(source: Source, code: Code, value: bytes) -> bool:
+    """Return whether other rules show that what looks like a mistake is none."""
+    if code is Code.LAST_CHARACTER:  # "/a;" beside "/a?" and "/a/"
+        return source.beginnings[value[:-1]] > 1
+    if code is Code.RESOURCES_DISALLOWED:  # some of them are allowed
+        start = pattern_of(value)[0].rstrip("*$")
+        place = bisect_left(source.allowed, start)
+        return any(each.startswith(start) for each in source.allowed[place : place + 1])
+    return False
+
+
+def _about_mistake(source: Source, line: _Line, check: Check) -> Finding:
+    value, meant = line.value, check.meant(line.value)
+    message = check.message.format(value=quoted(value))
+    advice = check.advice.format(meant=quoted(meant))
+    correction, is_safe = None, False
+    if check.code is Code.UNENCODED_PATTERN:
+        correction = *line.span, meant
+        (pattern, length), (_, longer) = pattern_of(value), pattern_of(meant)
+        # An Allow may win over rules that disallow now, and so may one with the same pattern.
+        is_same = length == longer or pattern not in source.allowed
+        is_safe = line.field == b"disallow" and is_same
+    return line.finding(
+        check.code, message, advice, line.span, correction=correction, is_safe=is_safe
+    )
 
 
 def _about_unmatchable(line: _Line, value: str) -> Finding:

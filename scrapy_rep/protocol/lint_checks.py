@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from . import parser, usage
 from .lint_codes import Code
+from .paths import encoded_pattern
 from .records import RECORD_TYPES, parse_delay
 
 MAX_DELAY = 300
@@ -149,6 +151,9 @@ class Check(NamedTuple):
     message: str
     """The message. ``{value}`` stands for the quoted value."""
     advice: str
+    """What to write instead. ``{meant}`` stands for what is meant, in quotation marks."""
+    meant: Callable[[bytes], bytes] = bytes
+    """Returns the value that is probably meant."""
 
 
 def _unreadable(field: bytes, expected: str) -> Check:
@@ -175,6 +180,9 @@ def _urls(name: str) -> list[Check]:
     ]
 
 
+_SPACE_IN_FRONT = re.compile(rb"/[ \t]+(?=[^ \t])")
+# Two quotation marks may be those of a script.
+_SLIP_AT_END = re.compile(rb"(?:(?<=[\w/)])[;,]+|\\[nrt]|(?<!['\"`])['\"`])\Z")
 _PATTERNS = [
     Check(
         Code.SEVERAL_VALUES,
@@ -187,6 +195,41 @@ _PATTERNS = [
         REGULAR_EXPRESSION,
         "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
         "write a rule for each beginning of a path, with '*' for any characters",
+    ),
+    Check(
+        Code.SPACE_BEHIND_SLASH,
+        _SPACE_IN_FRONT.search,
+        "the space behind a slash in {value} is a part of the path, and probably a slip",
+        "write {meant}, or '%20' for a space",
+        partial(_SPACE_IN_FRONT.sub, b"/"),
+    ),
+    Check(
+        Code.LAST_CHARACTER,
+        _SLIP_AT_END.search,
+        "the last character of {value} is a part of the path",
+        "write {meant} if it is a slip",
+        partial(_SLIP_AT_END.sub, b""),
+    ),
+    Check(
+        Code.UNENCODED_PATTERN,
+        lambda value: encoded_pattern(value).lower() != value.lower(),
+        "Google compares {value} as it is written, and it never matches a URL in its normal form",
+        "write {meant}",
+        encoded_pattern,
+    ),
+    Check(
+        Code.PARAMETER_AS_PATH,
+        re.compile(rb"/[\w.\[\]%-]*[\w\]]=[^/?*]*").fullmatch,
+        "{value} matches only paths that begin so, and no parameter of a query",
+        "write {meant} for a parameter",
+        lambda value: b"/*" + value[1:],
+    ),
+    Check(
+        Code.DOUBLE_SLASH,
+        re.compile(rb"//[^/*$?]").match,
+        "{value} matches only paths that begin with two slashes",
+        "write {meant} if you mean a path with one; a robots.txt is for its own host only",
+        lambda value: value[1:],
     ),
     Check(
         Code.DOLLAR_WITHIN,
@@ -215,7 +258,9 @@ CHECKS = {
             Code.RESOURCES_DISALLOWED,
             re.compile(
                 rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
-                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?",
+                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?"
+                rb"|/?(?:\*|(?!(?:wp-)?admin)[^/]+)?/(?:_next|_nuxt|assets|static|wp-includes"
+                rb"|wp-content(?:/(?:plugins|themes))?)/?\*?\$?",
                 re.IGNORECASE,
             ).fullmatch,
             "without {value} a crawler cannot see pages as browsers show them",
@@ -273,6 +318,28 @@ CHECKS = {
     ],
 }
 """What is tested in the values of a record. Of several mistakes the first is reported."""
+
+
+_OUTSIDE = {
+    QUOTATION_MARKS: "quotation marks",
+    "\\": "the backslash",
+    "[](){}<>": "brackets",
+    ".^$,;:+?|": "the other characters",
+}
+_STARS = "*\uff0a"
+_BARE = re.compile("[A-Za-z0-9_-]+").fullmatch
+
+
+def bare_token(value: str) -> tuple[str, str] | None:
+    """Return the token inside a value, and what is around it; None if there is no such token."""
+    bare = value.strip("".join(_OUTSIDE))
+    if bare and not bare.strip(_STARS + "."):
+        bare = "*"
+    elif not _BARE(bare):
+        return None
+    return bare, next(
+        (name for each, name in _OUTSIDE.items() if value[0] in each), "the other characters"
+    )
 
 
 # A host in front of a path: behind a scheme any text, else one with a known ending. File names such

@@ -59,11 +59,25 @@ MISTAKES = [
     (ALL + "Disallow: /a**b", "R408", 2, "info", "one '*'"),
     ("User-agent: b\nDisallow: *", "R409", 2, "info", "'/'"),
     (ALL + "Disallow: /a\nAllow: /a", "R404", 2, "warning", "remove the line"),
+    *((ALL + f"Disallow: {before}", "R413", 2, "warning", f"write '{after}'") for before, after in (
+        ("/my folder/", "/my%20folder/"), ("/a[1]/", "/a%5B1%5D/"), ("/%7Ejoe/", "/~joe/"),
+        ("*{a}|<x>", "*%7Ba%7D%7C%3Cx%3E"), ('/a"b`c', "/a%22b%60c"), ("/a\\b", "/a%5Cb"),
+        ("/%41%2d%5f%2f", "/A-_%2F"), ("/é a", "/é%20a"), ("/% 41%2", "/%%2041%2"))),
+    *((ALL + f"Disallow: {before}", "R414", 2, "warning", f"write '{after}'") for before, after in (
+        ("/ tmp/", "/tmp/"), ("/a/  b", "/a/b"), ("*/ b c", "*/b c"))),
+    *((ALL + f"Disallow: {before}", "R415", 2, "info", f"write '{after}'") for before, after in (
+        ("/nocrawl=1", "/*nocrawl=1"), ("/a-b=", "/*a-b="), ("/SID=", "/*SID="))),
+    (ALL + "Disallow: //a", "R416", 2, "info", "write '/a'"),
+    *((ALL + f"Disallow: /a{end}", "R417", 2, "info", "write '/a' if it is a slip")
+      for end in (";", ",", ";;", "'", '"', "\\n")),
     # Rules that do what they say, to the harm of the site.
     (ALL + "Disallow: /", "R312", 2, "warning", "'Disallow:'"),
     (ALL + "Disallow: /css/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /js/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /*.css$", "R410", 2, "info", "allow scripts"),
+    *((ALL + f"Disallow: {path}", "R410", 2, "info", "allow scripts") for path in (
+        "/_next/", "/wp-includes/", "/assets/", "/static/", "/static", "/_nuxt/*", "*/assets/",
+        "/blog/wp-content/themes/", "/wp-content/plugins/", "/*/static/")),
     (ALL + "Disallow: /sitemap.xml\nSitemap: https://h/sitemap.xml", "R411", 2, "warning",
      "or that of the sitemap"),
     (ALL + "Disallow: /backup.sql", "R412", 2, "info", "password"),
@@ -82,6 +96,17 @@ MISTAKES = [
      "'Disallow:' without a value above line 3"),
     ("User-agent:\nDisallow: /a", "R302", 1, "error", "'*'"),
     ("User-agent: *bot\nDisallow: /a", "R303", 1, "error", "'*' alone"),
+    *((f"User-agent: {before}\nDisallow: /a", "R303", 1, "error", f"write '{after}' without {what}")
+      for before, after, what in (
+        ('"*"', "*", "quotation marks"), ("\\*", "*", "the backslash"), ("[*]", "*", "brackets"),
+        ("“*”", "*", "quotation marks"), ("'Googlebot'", "Googlebot", "quotation marks"),
+        ('"Googlebot"', "Googlebot", "quotation marks"), ("<GPTBot>", "GPTBot", "brackets"),
+        ("(*)", "*", "brackets"), ("`*", "*", "quotation marks"),
+        (".*", "*", "the other characters"),
+        ("^*$", "*", "the other characters"), ("**", "*", "the other characters"),
+        ("\uff0a", "*", "the other characters"), ("\\MJ12bot", "MJ12bot", "the backslash"))),
+    *((f"User-agent: {token}\nDisallow: /a", "R303", 1, "error", "'*' alone")
+      for token in ("~a/1", "(compatible; a/1)", "%2A", ",", "бот", "+http://h/", "$")),
     ("Disallow: /a", "R301", 1, "error", "User-agent: *"),
     # Lines that are not read, or not by every crawler.
     (ALL + "Noindex: /a", "R209", 2, "warning", "X-Robots-Tag: noindex"),
@@ -308,7 +333,12 @@ def test_findings_are_in_the_order_of_the_file() -> None:
         "User-agent: MyBot\nUser-agent: other_bot\nDisallow: /a\nHost: h\nClean-param: a /b",
         # What only resembles a mistake.
         ALL + "Disallow: /a # a comment\nDisallow: /b#\nAllow: /c ## two",
-        ALL + "Disallow: /a;b\nDisallow: /a,b\nDisallow: /a%20/b\nDisallow: /a[1]\nDisallow: /(a)",
+        ALL + "Disallow: /a;b\nDisallow: /a,b\nDisallow: /a%20/b\nDisallow: /(a)'%2f",
+        # Other rules show that they are meant.
+        ALL + "Disallow: /a;\nDisallow: /a/\nDisallow: /b\nDisallow: /javascript:''",
+        ALL + "Disallow: /_next/\nAllow: /_next/static/",
+        ALL
+        + "Disallow: /*;\nDisallow: /a/api/static/\nDisallow: /*sid=\nDisallow: /*//\nDisallow: //",
         ALL + "Disallow: /.*\nDisallow: /a.*/b\nDisallow: /~a+b\nDisallow: *.pdf$\nDisallow: /$",
         ALL + "Disallow: /\nAllow: /public",
         ALL + "Disallow: /\nUser-agent: Googlebot\nAllow: /",
@@ -345,7 +375,11 @@ CORRECTIONS = [
     (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
     (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
     (b"License https://h/l.xml", b"License: https://h/l.xml"),
+    (b"Disallow: /my folder/ # [a]", b"Disallow: /my%20folder/ # [a]"),
+    (b"Disallow /%7e[\xe9%2f", b"Disallow: /~%5B\xe9%2F"),
+    (b"Disallow : /%%37E ~", b"Disallow: /%%37E%20~"), (b"Disallow: /a\0[", b"Disallow: /a\0%5B"),
     *((kept, kept) for kept in (
+        b"Allow: /the folder/", b"Allow: /%7Ea", b"Disallow: / tmp/", b"Disallow: /a;",
         b"please go away", b"disallow: .pdf$", b"Dsallow: /a", b"Disallow: \xe9 # \xff\xfe",
         b"User-agent: \xe9/1", b"User-agent: mj12bot/1", b"DisallowAITraining: /",
     )),
@@ -370,8 +404,10 @@ def test_corrections_keep_everything_else() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /a%62"),
+        ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /ab"),
         ("DSALLOW: /a", "Disallow: /a"),
+        ("Allow: /my folder/", "Allow: /my%20folder/"), ("Allow: /%7E", "Allow: /~"),
+        ("Disallow: /a b\nAllow: /a%20b", "Disallow: /a%20b\nAllow: /a%20b"),
         ("User-agent: mozilla/5.0 (compatible; GPTBot/1.2)", "User-agent: GPTBot"),
         # A path that begins with another character than a letter or digit is never corrected.
         *((f"Disallow: {value}",) * 2
@@ -427,7 +463,8 @@ mistakes = st.one_of(
                 "Disallow", "ALLOW", "Sitemap", "https://h", "license", "crawl delay", "Visit time",
                 "06:00-07.00", "1/2", "a/1", "é", "\udce9", "\ufeff", "disallowaitraining",
                 "Allow: ", "Disallow: ", "dsallow: ", "Allow ", "b", "[", "%5b", "%62",
-                "User-agent: ",                "index.html", "Mozilla/5.0 (compatible; b/1)", "https://h/a",
+                "User-agent: ",                "index.html", "%7E", "/a b", "Disallow: /a[",
+                "Mozilla/5.0 (compatible; b/1)", "https://h/a",
             ]
         ),
         max_size=40,
@@ -452,6 +489,8 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
 @settings(max_examples=250)
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
 @example(b"User-agent: *\nAllow: b\nDisallow: /", "/b", "")
+@example(b"User-agent: *\nAllow: /a b\nDisallow: /a b\nDisallow: /*a* b*", "/a b", "")
+@example(b"User-agent: *\nAllow: /a b\nDisallow: /a%20*", "/a b", "")
 @example(b"User-agent: *\nAllow: /[\nDisallow: %5b\nDisallow: /*[", "/[", "")
 @example(
     b"User-agent: a\nUser-agent: Mozilla/5.0 (b/1)\nAllow: /\nUser-agent: *\nDisallow: /", "/", "b"
