@@ -40,7 +40,7 @@ from .lint_checks import (
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
-from .paths import origin_of, pattern_of
+from .paths import encoded_pattern, origin_of, pattern_of
 from .printable import printable, quoted
 from .records import HELD_ABOVE, KNOWN_FIELDS
 from .robotstxt import RobotsTxt
@@ -60,9 +60,9 @@ _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
-# The beginning of a field, and an ending such as those of "Disallowed" and "User-agents". Longer
-# endings may have a meaning of their own.
-_FIELD_AND_ENDING = re.compile(rb"%b[a-z]{0,3}" % NAMES).fullmatch
+# The beginning of a field, and an ending such as those of "Disallowed", "User-agents" and
+# "Disallow;". Longer endings may have a meaning of their own.
+_FIELD_AND_ENDING = re.compile(rb"%b[a-z]{0,3}[;=,.-]?" % NAMES).fullmatch
 # A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
 # "?page=", "page=".
 _PATH_WITHOUT_SLASH = re.compile(
@@ -149,8 +149,14 @@ class Source:
     @cached_property
     def allowed(self) -> list[str]:
         """The patterns of all Allow lines, sorted."""
-        allows = [rule for rule in self.rules if rule[0]]
-        return sorted(pattern for _, _, _, pattern in rank(allows, strict=False))
+        return _patterns(rule for rule in self.rules if rule[0])
+
+    @cached_property
+    def allowed_unencoded(self) -> list[str]:
+        """Those of Allow lines that no safe correction percent-encodes."""
+        return _patterns(
+            rule for rule in self.rules if rule[0] and encoded_pattern(rule[1]) != rule[1]
+        )
 
     @cached_property
     def beginnings(self) -> Counter[bytes]:
@@ -627,10 +633,18 @@ def _is_meant(source: Source, code: Code, value: bytes) -> bool:
     if code is Code.LAST_CHARACTER:  # "/a;" beside "/a?" and "/a/"
         return source.beginnings[value[:-1]] > 1
     if code is Code.RESOURCES_DISALLOWED:  # some of them are allowed
-        start = pattern_of(value)[0].rstrip("*$")
-        place = bisect_left(source.allowed, start)
-        return any(each.startswith(start) for each in source.allowed[place : place + 1])
+        return _first(source.allowed, pattern_of(value)[0].rstrip("*$")) is not None
     return False
+
+
+def _patterns(rules: Iterable[RawRule]) -> list[str]:
+    return sorted(pattern for _, _, _, pattern in rank(rules, strict=False))
+
+
+def _first(patterns: list[str], start: str) -> str | None:
+    """Return the first of sorted patterns that begins so."""
+    place = bisect_left(patterns, start)
+    return next((each for each in patterns[place : place + 1] if each.startswith(start)), None)
 
 
 def _about_mistake(source: Source, line: _Line, check: Check) -> Finding:
@@ -641,9 +655,11 @@ def _about_mistake(source: Source, line: _Line, check: Check) -> Finding:
     if check.code is Code.UNENCODED_PATTERN:
         correction = *line.span, meant
         (pattern, length), (_, longer) = pattern_of(value), pattern_of(meant)
-        # An Allow may win over rules that disallow now, and so may one with the same pattern.
-        is_same = length == longer or pattern not in source.allowed
-        is_safe = line.field == b"disallow" and is_same
+        # A longer Allow may win over rules that disallow now, and so may one that has the same
+        # pattern. A longer Disallow may win over an Allow below it.
+        is_alone = _first(source.allowed, pattern) != pattern
+        is_alone = is_alone and not _first(source.allowed_unencoded, pattern)
+        is_safe = line.field == b"disallow" and (length == longer or is_alone)
     return line.finding(
         check.code, message, advice, line.span, correction=correction, is_safe=is_safe
     )

@@ -185,6 +185,12 @@ _SPACE_IN_FRONT = re.compile(rb"/[ \t]+(?=[^ \t])")
 _SLIP_AT_END = re.compile(rb"(?:(?<=[\w/)])[;,]+|\\[nrt]|(?<!['\"`])['\"`])\Z")
 _PATTERNS = [
     Check(
+        Code.OTHER_COMMENT_MARK,
+        re.compile(rb"[ \t](?:(?:/\*|;|--)(?=[ \t]|\Z)|//(?=[^/]))").search,
+        "comments begin with '#', and {value} is one path",
+        "write '#' in front of a comment",
+    ),
+    Check(
         Code.SEVERAL_VALUES,
         re.compile(rb"[ \t,]/|,[ \t]").search,
         "the pattern {value} is one path, with a comma or a space in it",

@@ -119,6 +119,8 @@ MISTAKES = [
     (ALL + "Dissallow: /a", "R203", 2, "warning", "disallow:"),
     (ALL + "Dsallow: /a", "R205", 2, "error", "disallow:"),
     (ALL + "// a comment", "R211", 2, "warning", "'#'"),
+    *((ALL + f"Disallow: /a {mark} b", "R211", 2, "warning", "'#'")
+      for mark in ("//", ";", "--", "/*")),
     (ALL + "<!-- a comment\nDisallow: /a\n-->", "R211", 4, "warning", "'#'"),
     (ALL + "Disallow: /a<br>", "R212", 2, "warning", "remove the HTML"),
     (ALL + "<p>Disallow: /a</p>", "R212", 2, "warning", "remove the HTML"),
@@ -375,6 +377,7 @@ CORRECTIONS = [
     (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
     (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
     (b"License https://h/l.xml", b"License: https://h/l.xml"),
+    (b"Disallow; /a", b"Disallow: /a"), (b"User-agent= a", b"User-agent: a"),
     (b"Disallow: /my folder/ # [a]", b"Disallow: /my%20folder/ # [a]"),
     (b"Disallow /%7e[\xe9%2f", b"Disallow: /~%5B\xe9%2F"),
     (b"Disallow : /%%37E ~", b"Disallow: /%%37E%20~"), (b"Disallow: /a\0[", b"Disallow: /a\0%5B"),
@@ -407,6 +410,7 @@ def test_corrections_keep_everything_else() -> None:
         ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /ab"),
         ("DSALLOW: /a", "Disallow: /a"),
         ("Allow: /my folder/", "Allow: /my%20folder/"), ("Allow: /%7E", "Allow: /~"),
+        ("Disallow: /a b\nAllow: /a b/c", "Disallow: /a%20b\nAllow: /a%20b/c"),
         ("Disallow: /a b\nAllow: /a%20b", "Disallow: /a%20b\nAllow: /a%20b"),
         ("User-agent: mozilla/5.0 (compatible; GPTBot/1.2)", "User-agent: GPTBot"),
         # A path that begins with another character than a letter or digit is never corrected.
