@@ -14,7 +14,7 @@ import re
 from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, TypeAlias
@@ -33,6 +33,7 @@ from .lint_checks import (
     QUOTATION_MARKS,
     REGULAR_EXPRESSION,
     REMOVE,
+    TRAINING_CRAWLERS,
     Check,
     bare_token,
     host_and_path,
@@ -42,9 +43,9 @@ from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
 from .paths import encoded_pattern, origin_of, pattern_of
 from .printable import printable, quoted
-from .records import HELD_ABOVE, KNOWN_FIELDS
+from .records import CONTENT_SIGNAL, CONTENT_USAGE, HELD_ABOVE, KNOWN_FIELDS, USAGE
 from .robotstxt import RobotsTxt
-from .usage import POLICY_PREFIX, POLICY_TOKENS
+from .usage import AIPREF, POLICY_PREFIX, POLICY_TOKENS, TRAIN_AI, use_of
 
 __all__ = ["Code", "Correction", "Finding", "Severity", "fix", "lint"]
 
@@ -56,6 +57,12 @@ _MAX_RULES = 2048  # Yandex: the analysis of a robots.txt reports a file with mo
 _MAX_COMPARED = 100_000
 """Rules that are compared in all combinations of groups. With more, each group is read alone."""
 
+_MAX_ABOVE = 100
+"""Statements above all groups that are compared with those of each group."""
+_EVERYONE = WILDCARD_AGENT.encode()
+_WHOLE = (b"/", b"*", b"/*")  # the patterns of all paths
+_ABOVE = b""
+"""In place of a token: what is stated above all groups. No crawler has it."""
 _FIELDS = sorted(KNOWN_FIELDS)
 # Above any user-agent line these are ignored.
 _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
@@ -730,7 +737,7 @@ class _Section(NamedTuple):
 
 
 def _closing_line(rules: Iterable[RawRule]) -> int | None:
-    whole = [(allow, line) for allow, value, line in rules if value in (b"/", b"*", b"/*")]
+    whole = [(allow, line) for allow, value, line in rules if value in _WHOLE]
     is_open = any(allow for allow, _ in whole)
     return None if is_open else next((line for _, line in whole), None)
 
@@ -754,13 +761,13 @@ def _sections(source: Source) -> list[_Section]:
 
 def _findings_of_groups(source: Source, sections: list[_Section]) -> Iterator[Finding]:
     """Yield findings about the rules of groups, disallowed sitemaps, and a site that is closed."""
-    everyone = WILDCARD_AGENT.encode()
-    of_everyone = [rule for each in sections if everyone in each.tokens for rule in each.rules]
+    of_everyone = [rule for each in sections if _EVERYONE in each.tokens for rule in each.rules]
     closing = _closing_line(of_everyone)
     for section in sections:
         yield from _about_joined_section(source, section, closing)
     yield from _about_equal_rules(source, sections)
-    if {token for section in sections for token in section.tokens} == {everyone}:
+    yield from _about_usage(source, sections)
+    if {token for section in sections for token in section.tokens} == {_EVERYONE}:
         yield from _about_closed_site(source, of_everyone)
     records = parser.records(source.text, strict=False)
     if sitemaps := [record.value for record in records if record.field == b"sitemap"]:
@@ -771,14 +778,14 @@ def _about_joined_section(
     source: Source, section: _Section, closing: int | None
 ) -> Iterator[Finding]:
     """Yield a finding about lines that look like sections of their own, but share their rules."""
-    if not section.rules:
+    if not section.rules or len(section.agents) == 1:
         return
     *earlier, (joining, own) = _parts(source, section)
     start, others = next((part for part in earlier if not part[1] <= own), (0, own))
     if not start:
         return
     rules = {line: (allow, value) for allow, value, line in section.rules}
-    is_closed = closing in rules and WILDCARD_AGENT.encode() in section.tokens
+    is_closed = closing in rules and _EVERYONE in section.tokens
     line = next(each for each in (closing if is_closed else None, section.closes, *rules) if each)
     allow, value = rules[line]
     names = quoted(b", ".join(sorted(others - own)))
@@ -796,7 +803,7 @@ def _about_joined_section(
     yield found._replace(severity=Severity.ERROR) if is_closed else found
 
 
-def _parts(source: Source, section: _Section) -> list[tuple[int, frozenset[bytes]]]:
+def _parts(source: Source, section: _Section) -> list[tuple[int, set[bytes]]]:
     """Return the first line and the tokens of each part of a run that looks like a section.
 
     Comments between user-agent lines do not end a part. Neither do blank lines in a list that has
@@ -804,14 +811,14 @@ def _parts(source: Source, section: _Section) -> list[tuple[int, frozenset[bytes
     was hardly meant as one list.
     """
     last = section.agents[-1][0]
-    is_spaced = WILDCARD_AGENT.encode() not in section.tokens and not source.lines[last + 1]
-    found: list[tuple[int, frozenset[bytes]]] = []
+    is_spaced = _EVERYONE not in section.tokens and not source.lines[last + 1]
+    found: list[tuple[int, set[bytes]]] = []
     previous = 0
     for line, tokens in section.agents:
         between = source.lines[previous + 1 : line]
         if not found or any(text[:1] != b"#" and (text or not is_spaced) for text in between):
-            found.append((line, frozenset()))
-        found[-1] = found[-1][0], found[-1][1] | tokens
+            found.append((line, set()))
+        found[-1][1].update(tokens)
         previous = line
     return found
 
@@ -822,20 +829,30 @@ def _about_equal_rules(source: Source, sections: list[_Section]) -> Iterator[Fin
     Sections of the same token are one group. A rule is found if it decides for none of its tokens.
     That another section has the same rule once more is no mistake.
     """
-    of_token: dict[bytes, dict[int, None]] = {}
+    groups = _groups([(section.tokens, section.rules) for section in sections])
+    merged = [_best(rule for each in group for rule in sections[each].rules) for group in groups]
+    of_section: dict[int, list[dict[str, RankedRule]]] = {}
+    for best, group in zip(merged, groups, strict=True):
+        for number in group:
+            of_section.setdefault(number, []).append(best)
     for number, section in enumerate(sections):
-        for token in section.tokens:
-            of_token.setdefault(token, {})[number] = None
-    groups = [{tuple(of_token[token]) for token in section.tokens} for section in sections]
-    compared = sum(len(sections[each].rules) for group in set().union(*groups) for each in group)
-    best: dict[tuple[int, ...], dict[str, RankedRule]] = {}
-    for number, section in enumerate(sections):
-        merged = sorted(groups[number]) if compared <= _MAX_COMPARED else []
-        for group in [(number,), *merged]:
-            if group not in best:
-                best[group] = _best(rule for each in group for rule in sections[each].rules)
-        others = [best[group] for group in merged]
-        yield from _about_rules_of_section(source, section, best[(number,)], others)
+        yield from _about_rules_of_section(source, section, of_section.get(number, []))
+
+
+def _groups(sections: Sequence[tuple[list[bytes], Sized]]) -> dict[tuple[int, ...], list[bytes]]:
+    """Return the numbers of the sections that are one group for some tokens, and these tokens.
+
+    Nothing if they are too many to compare. A section has its tokens, and what is compared of it.
+    """
+    numbers: dict[bytes, dict[int, None]] = {}
+    for number, (tokens, _) in enumerate(sections):
+        for token in tokens:
+            numbers.setdefault(token, {})[number] = None
+    groups: dict[tuple[int, ...], list[bytes]] = {}
+    for token, found in numbers.items():
+        groups.setdefault(tuple(found), []).append(token)
+    compared = sum(len(sections[each][1]) for group in groups for each in group)
+    return groups if compared <= _MAX_COMPARED else {}
 
 
 def _best(rules: Iterable[RawRule]) -> dict[str, RankedRule]:
@@ -847,11 +864,9 @@ def _best(rules: Iterable[RawRule]) -> dict[str, RankedRule]:
 
 
 def _about_rules_of_section(
-    source: Source,
-    section: _Section,
-    best: dict[str, RankedRule],
-    merged: list[dict[str, RankedRule]],
+    source: Source, section: _Section, merged: list[dict[str, RankedRule]]
 ) -> Iterator[Finding]:
+    best = _best(section.rules)
     for rule in section.rules:
         allow, value, line = rule
         # One that names an index page may stand for its folder as well.
@@ -881,7 +896,7 @@ def _stem(pattern: str) -> str:
 
 
 def _about_closed_site(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
-    closing = [line for _, value, line in rules if value in (b"/", b"*", b"/*")]
+    closing = [line for _, value, line in rules if value in _WHOLE]
     if closing and not any(allow for allow, _, _ in rules):
         message = "this closes the whole site to every crawler, so that search engines lose it"
         advice = "write 'Disallow:' without a path if crawlers are welcome"
@@ -900,3 +915,134 @@ def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
         message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
         advice = f"{REMOVE}, or that of the sitemap"
         yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)
+
+
+# Statements about the use of content
+
+
+class _Statement(NamedTuple):
+    """One name in a statement about the use of content."""
+
+    line: int
+    text: str
+    field: bytes
+    use: tuple[str, str]
+    """The shortest pattern of the paths that it is about, and the use, by AIPREF's name."""
+    granted: bool
+
+
+def _about_usage(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+    """Yield findings about statements that contradict each other, or do not hold for a group."""
+    runs = _statements(source, sections)
+    groups = _groups(runs)
+    above = runs[0][1][:_MAX_ABOVE]
+    stated = [[each for number in group for each in runs[number][1]] for group in groups]
+    yield from _about_contradictions(source, above, stated)
+    lines: dict[bytes, dict[bytes, int]] = {}
+    granting: dict[bytes, _Statement | None] = {}
+    for own, tokens in zip(stated, groups.values(), strict=True):
+        fields = {each.field: each.line for each in reversed(own)}
+        grants = (each for each in own if each.granted and each.use == ("", TRAIN_AI))
+        lines |= dict.fromkeys(tokens, fields)
+        granting |= dict.fromkeys(tokens, next(grants, None))
+    for section in sections:
+        if section.closes:
+            yield from _about_training(source, section, section.closes, granting)
+            continue  # nobody can use what nobody can fetch
+        for field in (CONTENT_SIGNAL.field, CONTENT_USAGE.field):
+            if not any(each.field == field for each in above):
+                yield from _about_lost_signal(source, section, field, lines)
+
+
+def _statements(
+    source: Source, sections: list[_Section]
+) -> list[tuple[list[bytes], list[_Statement]]]:
+    """Return what each run of user-agent lines states, and first what holds above all groups."""
+    above = [
+        _Statement(
+            line, f"{'Allow' if allow else 'Disallow'}: {_text(value)}", b"", ("", use), allow
+        )
+        for section in sections
+        for token, use in POLICY_TOKENS.items()
+        if token.encode() in section.tokens
+        for allow, value, line in section.rules
+        if value in _WHOLE
+    ]
+    found = [([_ABOVE], above)]
+    parsers = {row.field: row.parse for row in USAGE}
+    ends = {*RULE_FIELDS, *parser.GROUP_FIELDS}
+    for (line, field, value), tokens in parser.records_of_groups(
+        source.text, strict=False, ends=ends
+    ):
+        parsed = parsers[field](value) if field in parsers else None
+        if parsed is None or (tokens is None and field not in HELD_ABOVE):
+            continue
+        if tokens is not None and found[-1][0] is not tokens:
+            found.append((tokens, []))
+        run = found[0 if tokens is None else -1][1]
+        path = "" if parsed[0][0] in ("/", "*", "/*") else _stem(parsed[0][0])
+        words = {True: "yes", False: "no"} if field in HELD_ABOVE else {True: "y", False: "n"}
+        for name, answer in parsed[1].items():
+            written = words[answer] if isinstance(answer, bool) else answer
+            text, use = f"{name}={written}", (path, use_of(name))
+            run.append(_Statement(line, text, field, use, answer is not False))
+    return found
+
+
+def _about_contradictions(
+    source: Source, above: list[_Statement], groups: list[list[_Statement]]
+) -> Iterator[Finding]:
+    """Yield a finding about each line that grants what another one for the same crawler refuses."""
+    found: dict[int, tuple[_Statement, _Statement]] = {}
+    for group in groups:
+        has_signal = any(each.field == CONTENT_SIGNAL.field for each in group)
+        own = [each for each in above if not (has_signal and each.field == CONTENT_SIGNAL.field)]
+        own += group
+        refused = {each.use: each for each in reversed(own) if not each.granted}
+        for each in own:
+            if each.granted and each.use in refused and each.use[1] in AIPREF:
+                found.setdefault(each.line, (each, refused[each.use]))
+    for grant, refusal in found.values():
+        message = (
+            f"'{printable(grant.text)}' contradicts '{printable(refusal.text)}' in line "
+            f"{refusal.line}: the refusal holds"
+        )
+        advice = "state the same in both lines"
+        yield source.finding(grant.line, Code.CONTRADICTING_SIGNALS, message, advice)
+
+
+def _about_training(
+    source: Source, section: _Section, closes: int, granting: Mapping[bytes, _Statement | None]
+) -> Iterator[Finding]:
+    """Yield a finding about a crawler that is shut out although training is granted."""
+    names = [token for token in section.tokens if token in TRAINING_CRAWLERS]
+    found = (granting.get(token) for token in (_ABOVE, _EVERYONE, *names))
+    grant = next(filter(None, found), None)
+    if names and grant and _EVERYONE not in section.tokens:
+        message = (
+            f"'{printable(grant.text)}' in line {grant.line} grants AI training, but line {closes} "
+            f"closes the site to {quoted(b', '.join(names))}, which crawls for it: that holds"
+        )
+        advice = "refuse the use, or allow the crawler"
+        yield source.finding(section.agents[0][0], Code.CONTRADICTING_SIGNALS, message, advice)
+
+
+def _about_lost_signal(
+    source: Source, section: _Section, field: bytes, lines: Mapping[bytes, Mapping[bytes, int]]
+) -> Iterator[Finding]:
+    """Yield a finding about a group that does not have the statement of everyone."""
+    line = lines.get(_EVERYONE, {}).get(field)
+    lost = [
+        (place, token)
+        for place, tokens in section.agents
+        for token in sorted(tokens)
+        if field not in lines.get(token, ()) and not token.startswith(POLICY_PREFIX.encode())
+    ]
+    if line and lost:
+        name, names = field.decode().title(), quoted(b", ".join(token for _, token in lost))
+        message = (
+            f"the {name} of '*' in line {line} does not hold for {names}, as a group of its own "
+            "replaces '*'"
+        )
+        advice = f"repeat the {name} in this group if it is meant for it, too"
+        yield source.finding(lost[0][0], Code.LOST_SIGNAL, message, advice)

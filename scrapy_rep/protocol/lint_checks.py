@@ -24,6 +24,13 @@ REMOVE = "remove the line"
 EMPTY = "write 'Disallow:' without a value in its place, which keeps its section apart"
 """What to do with a rule that has no use, and with one that is the only rule of its section."""
 
+TRAINING_CRAWLERS = frozenset(
+    b"ai2bot amazonbot applebot-extended bytespider ccbot claudebot cohere-training-data-crawler "
+    b"facebookbot google-extended gptbot meta-externalagent mistralai-training omgili pangubot "
+    b"tiktokspider timpibot webzio-extended".split()
+)
+"""The tokens of the well-known crawlers that collect training data. A test compares the two."""
+
 SPELLINGS = {*parser.TYPOS, *chain.from_iterable(parser.PREFIXES.values())}
 NAMES = b"(?:%b)" % b"|".join(map(re.escape, sorted(SPELLINGS, key=len, reverse=True)))
 _ANY_NAME = b"(?:%b)" % b"|".join([NAMES, *(row.field for row in RECORD_TYPES)])

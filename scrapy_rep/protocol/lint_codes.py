@@ -121,6 +121,8 @@ class Code(TextEnum):
     UNREADABLE_USAGE = "R603", _ERROR
     OTHER_LABEL = "R605", _ERROR
     AI_TRAINING_FIELD = "R607", _ERROR
+    CONTRADICTING_SIGNALS = "R608", _INFO
+    LOST_SIGNAL = "R609", _INFO
 
 
 def codes_of(names: Iterable[str]) -> frozenset[Code]:

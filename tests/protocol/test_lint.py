@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scrapy_rep.commands.crawlers import well_known_crawlers
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import Code, Correction, fix, lint
+from scrapy_rep.protocol.lint_checks import TRAINING_CRAWLERS
 from scrapy_rep.protocol.matcher import matches
 from scrapy_rep.protocol.paths import path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -718,3 +719,93 @@ def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) 
     found = dead(first + ALL + second)
     verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
     assert verdict.rule is None or verdict.rule.line - 1 not in found
+
+
+# The use of content
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (ALL + "Content-Signal: ai-train=yes\nContent-Usage: train-ai=n\nAllow: /", 2,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
+        (ALL + "Content-Usage: /a ai-use=y\nContent-Signal: /a* ai-input=no\nAllow: /", 2,
+         "'ai-use=y' contradicts 'ai-input=no' in line 3: the refusal holds"),
+        (ALL + "Content-Signal: search=yes\nContent-Signal: search=no\nAllow: /", 2,
+         "'search=yes' contradicts 'search=no' in line 3: the refusal holds"),
+        # Above all groups, in another group for the same crawler, and for a use.
+        ("Content-Signal: ai-train=yes\nUser-agent: a\nContent-Usage: train-ai=n\nAllow: /", 1,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
+        (f"{ALL}Content-Usage: train-ai=n\nAllow:\n{ALL}Content-Signal: ai-train=yes\nAllow:", 5,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 2: the refusal holds"),
+        (ALL + "Content-Usage: train-ai=y\nUser-agent: __usage_ai-training\nDisallow: /", 2,
+         "'train-ai=y' contradicts 'Disallow: /' in line 4: the refusal holds"),
+        (ALL + "Content-Usage: train-ai=n\nUser-agent: __usage_ai-training\nAllow: /", 4,
+         "'Allow: /' contradicts 'train-ai=n' in line 2: the refusal holds"),
+        (ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /", 4,
+         "'ai-train=yes' in line 2 grants AI training, but line 5 closes the site to 'gptbot', "
+         "which crawls for it: that holds"),
+        ("Content-Signal: ai-train=yes\nUser-agent: a\nUser-agent: ccbot\nDisallow: *", 2,
+         "'ai-train=yes' in line 1 grants AI training, but line 4 closes the site to 'ccbot', "
+         "which crawls for it: that holds"),
+    ],
+)  # fmt: skip
+def test_statements_that_contradict_each_other(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R608"])
+    assert (found.line, found.message, str(found.severity)) == (line, message, "info")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
+        # For other paths, other crawlers, and another use.
+        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
+        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
+        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
+        # That of the group replaces the one above.
+        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
+        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
+    ],
+)
+def test_statements_that_agree(text: str) -> None:
+    assert lint(text.encode(), select=["R608"]) == []
+
+
+@pytest.mark.parametrize(
+    ("above", "group", "lines"),
+    [
+        ("Content-Signal: ai-train=no", "User-agent: a\nDisallow: /a", [4]),
+        ("Content-Usage: train-ai=n", "User-agent: a\nUser-agent: B\nAllow: /", [4]),
+        ("Content-Signal: use=full", "User-agent: a\nDisallow:\nUser-agent: b\nAllow: /a", [4, 6]),
+        # It has its own, it is closed, it is for everyone or for a use.
+        ("Content-Signal: ai-train=no", "User-agent: a\nContent-Signal: search=yes\nAllow: /", []),
+        ("Content-Signal: ai-train=no", "User-agent: a\nDisallow: /", []),
+        ("Content-Signal: ai-train=no", "User-agent: *\nDisallow: /a", []),
+        ("Content-Signal: ai-train=no", "User-agent: __usage_ai-training\nDisallow: /a", []),
+        ("Content-Signal: ai-train=no\nUser-agent: a\nAllow: /\nContent-Signal: search=no",
+         "User-agent: a\nAllow: /a", []),
+    ],
+)  # fmt: skip
+def test_statements_that_a_group_does_not_have(above: str, group: str, lines: list[int]) -> None:
+    text = f"{ALL}{above}\nDisallow:\n{group}\n".encode()
+    found = lint(text, select=["R609"])
+    assert [(one.line, str(one.severity)) for one in found] == [(line, "info") for line in lines]
+    assert all("of '*' in line 2 does not hold for" in one.message for one in found)
+    # Above all groups, a Content-Signal holds for each group without one.
+    found = lint(b"Content-Signal: search=yes\n" + text, select=["R609"])
+    assert [one.line - 1 for one in found] == (lines if above.startswith("Content-Usage") else [])
+
+
+def test_the_crawlers_that_collect_training_data() -> None:
+    tokens = {
+        token.lower().encode()
+        for crawler in well_known_crawlers()
+        if "ai-training" in crawler.purposes
+        for token in crawler.tokens
+    }
+    assert tokens == TRAINING_CRAWLERS
