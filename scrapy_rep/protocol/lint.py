@@ -19,25 +19,11 @@ from difflib import get_close_matches
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple, TypeAlias
 
+from . import lint_checks as checks
 from . import parser
 from .access import other_page
 from .agents import WILDCARD_AGENT, is_possible_token, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
-from .lint_checks import (
-    BELOW,
-    CHECKS,
-    EMPTY,
-    FIELD_WITHIN,
-    LINES,
-    NAMES,
-    QUOTATION_MARKS,
-    REGULAR_EXPRESSION,
-    REMOVE,
-    TRAINING_CRAWLERS,
-    Check,
-    bare_token,
-    host_and_path,
-)
 from .lint_codes import Code, Severity, chosen_codes, codes_of
 from .matcher import RankedRule, one_star, rank
 from .parser import RULE_FIELDS, RawRule, field_of
@@ -69,7 +55,7 @@ _ONLY_IN_GROUPS = {*RULE_FIELDS, *parser.GROUP_FIELDS} - HELD_ABOVE
 _FIELD_AND_SCHEME = re.compile(rb"([a-z -]+?)[ \t\v\f]+https?").fullmatch
 # The beginning of a field, and an ending such as those of "Disallowed", "User-agents" and
 # "Disallow;". Longer endings may have a meaning of their own.
-_FIELD_AND_ENDING = re.compile(rb"%b[a-z]{0,3}[;=,.-]?" % NAMES).fullmatch
+_FIELD_AND_ENDING = re.compile(rb"%b[a-z]{0,3}[;=,.-]?" % checks.NAMES).fullmatch
 # A path without its slash. Other values may be meant for any place in the path or query: ".pdf$",
 # "?page=", "page=".
 _PATH_WITHOUT_SLASH = re.compile(
@@ -206,6 +192,11 @@ class Source:
         place = column(start), column(max(start, end)), replacement is not None and is_safe
         return Finding(line, code.severity, message, advice, code, *place, replacement)
 
+    def remark(self, number: int, remark: checks.Remark, **values: object) -> Finding:
+        """Return a finding about a whole line. The values are those of the message and advice."""
+        message, advice = (text.format(**values) for text in (remark.message, remark.advice))
+        return self.finding(number, remark.code, message, advice)
+
 
 def _about_file(code: Code, message: str, advice: str, line: int = 1) -> Finding:
     return Finding(line, code.severity, message, advice, code)
@@ -260,10 +251,10 @@ def _kept_apart(findings: list[Finding], sections: list[_Section]) -> list[Findi
 
     Each gets another advice than the others only where all rules of its section are to be removed.
     """
-    removed = {finding.line for finding in findings if REMOVE in finding.advice}
+    removed = {finding.line for finding in findings if checks.REMOVE in finding.advice}
     kept = {line for each in sections if removed.issuperset(each.ends) for line in each.ends}
     return [
-        finding._replace(advice=finding.advice.replace(REMOVE, EMPTY))
+        finding._replace(advice=finding.advice.replace(checks.REMOVE, checks.EMPTY))
         if finding.line in kept
         else finding
         for finding in findings
@@ -414,12 +405,12 @@ def _about_content(
 
     `above` is the field that the line above leaves so: the line may have its value.
     """
-    if (line is None or line.field not in _FIELDS) and above and BELOW[above](content):
+    if (line is None or line.field not in _FIELDS) and above and checks.BELOW[above](content):
         field, value = above.decode().capitalize(), printable(_text(content))
         message = f"the value of '{field}:' is in the next line, where it is skipped"
         return source.finding(number, Code.NO_COLON, message, f"write '{field}: {value}'"), above
-    left = line.field if line and not line.value and line.field in BELOW else b""
-    for check in LINES:
+    left = line.field if line and not line.value and line.field in checks.BELOW else b""
+    for check in checks.LINES:
         if match := check.find(content):
             place = match.lastgroup or 0
             values = {"found": printable(_text(match[place])), "point": ord(_text(match[0])[0])}
@@ -527,7 +518,7 @@ def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
 def _about_impossible_token(line: _Line) -> Finding:
     message = f"no crawler has the product token {quoted(line.value)}"
     advice = "write letters, hyphens and underscores, or '*' alone for everyone"
-    if found := bare_token(_text(line.value)):
+    if found := checks.bare_token(_text(line.value)):
         advice = f"write '{printable(found[0])}' without {found[1]}"
     return line.finding(Code.INVALID_TOKEN, message, advice, line.span)
 
@@ -613,12 +604,8 @@ def _about_value(
     before, _, comment = text.partition(b"#")
     if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
         message = f"'#' begins a comment, so the pattern is {quoted(line.value)}"
-        advice = (
-            f"{REMOVE}, as the part of a URL behind '#' is never sent; for the character in a "
-            "path write '%23'"
-        )
-        yield line.finding(Code.COMMENT_IN_PATTERN, message, advice, line.span)
-    elif line.field in _FIELDS and (second := FIELD_WITHIN(line.value)):
+        yield line.finding(Code.COMMENT_IN_PATTERN, message, checks.NO_FRAGMENT, line.span)
+    elif line.field in _FIELDS and (second := checks.FIELD_WITHIN(line.value)):
         name = _text(second[1].lower())
         message = f"two records on one line: '{name}' has no effect, as it is a part of the value"
         start, end = (line.span[0] + offset for offset in second.span())
@@ -629,7 +616,7 @@ def _about_value(
     elif line.is_rule and line.value[0] not in b"/*":
         yield _about_unmatchable(line, _text(line.value))
     elif line.value or line.field not in RULE_FIELDS:
-        for check in CHECKS.get(line.field, ()):
+        for check in checks.CHECKS.get(line.field, ()):
             if check.is_mistake(line.value) and not _is_meant(source, check.code, line.value):
                 yield _about_mistake(source, line, check)
                 break
@@ -654,7 +641,7 @@ def _first(patterns: list[str], start: str) -> str | None:
     return next((each for each in patterns[place : place + 1] if each.startswith(start)), None)
 
 
-def _about_mistake(source: Source, line: _Line, check: Check) -> Finding:
+def _about_mistake(source: Source, line: _Line, check: checks.Check) -> Finding:
     value, meant = line.value, check.meant(line.value)
     message = check.message.format(value=quoted(value))
     advice = check.advice.format(meant=quoted(meant))
@@ -673,11 +660,11 @@ def _about_mistake(source: Source, line: _Line, check: Check) -> Finding:
 
 
 def _about_unmatchable(line: _Line, value: str) -> Finding:
-    plain, correction = value.strip(QUOTATION_MARKS), None
+    plain, correction = value.strip(checks.QUOTATION_MARKS), None
     why = "as every path begins with a slash"
     code, meant = Code.UNMATCHABLE_PATTERN, f"/*{value}"
     message = f"the pattern {quoted(line.value)} never matches"
-    if found := host_and_path(plain.encode("utf-8")):
+    if found := checks.host_and_path(plain.encode("utf-8")):
         return _about_host(line, message, *found)
     if _PATH_WITHOUT_SLASH(line.value):
         code, meant = Code.MISSING_SLASH, f"/{value}"
@@ -685,7 +672,7 @@ def _about_unmatchable(line: _Line, value: str) -> Finding:
     elif plain != value:
         meant = f"/{plain.lstrip('/')}"
         why = "without quotation marks, which don't belong to a path"
-    elif REGULAR_EXPRESSION(line.value):
+    elif checks.REGULAR_EXPRESSION(line.value):
         meant = "/page*"
         why = "because a pattern is not a regular expression: only '*' and '$' are special"
     elif value[0] == "\\":
@@ -700,9 +687,9 @@ def _about_host(line: _Line, message: str, host: str, path: str) -> Finding:
     message += (
         f": it begins with the host '{printable(host)}', and a robots.txt is for its own host"
     )
-    advice = f"{REMOVE}, as rules for that host belong into its own robots.txt"
+    advice = f"{checks.REMOVE}, as rules for that host belong into its own robots.txt"
     if path.strip("/*$"):
-        advice = f"write '{printable(path)}' if you mean a path of this site, else {REMOVE}"
+        advice = f"write '{printable(path)}' if you mean a path of this site, else {checks.REMOVE}"
     return line.finding(Code.URL_AS_PATTERN, message, advice, line.span)
 
 
@@ -786,21 +773,19 @@ def _about_joined_section(
         return
     rules = {line: (allow, value) for allow, value, line in section.rules}
     is_closed = closing in rules and _EVERYONE in section.tokens
-    line = next(each for each in (closing if is_closed else None, section.closes, *rules) if each)
-    allow, value = rules[line]
-    names = quoted(b", ".join(sorted(others - own)))
-    effect = ", and closes the site to every crawler without a group" if is_closed else ""
-    message = (
-        f"only Allow and Disallow end a section, so line {joining} joins this one: "
-        f"'{'Allow' if allow else 'Disallow'}: {quoted(value)[1:]} in line {line} also holds for "
-        f"{names}{effect}"
-    )
-    advice = (
-        f"write 'Disallow:' without a value above line {joining} to end this section, or, if the "
-        "rule is for both, the user-agent lines directly below each other"
-    )
-    found = source.finding(start, Code.JOINED_SECTION, message, advice)
+    line = closing if is_closed and closing else section.closes or min(rules)
+    values = {"joining": joining, "line": line, "names": _names(sorted(others - own))}
+    remark = checks.CLOSED if is_closed else checks.JOINED
+    found = source.remark(start, remark, rule=_rule_text(*rules[line]), **values)
     yield found._replace(severity=Severity.ERROR) if is_closed else found
+
+
+def _rule_text(allow: bool, value: bytes) -> str:
+    return quoted((b"Allow: " if allow else b"Disallow: ") + value)
+
+
+def _names(tokens: Iterable[bytes]) -> str:
+    return quoted(b", ".join(tokens))
 
 
 def _parts(source: Source, section: _Section) -> list[tuple[int, set[bytes]]]:
@@ -874,20 +859,22 @@ def _about_rules_of_section(
         winners, together = [best[_stem(pattern)] for _, _, _, pattern in ranked], ""
         if line in (winner[2] for winner in winners):
             winners = [each[_stem(pattern)] for each in merged for _, _, _, pattern in ranked]
-            together = "in the groups for {names} taken together, "
+            together = checks.TOGETHER
             if any(disallows is not allow for _, disallows, _, _ in winners):
                 continue
         if winners:
             length, disallows, decides, _ = winners[0]
             tokens = frozenset().union(*dict(section.agents).values()) if together else ()
-            together = together.format(names=quoted(b", ".join(sorted(tokens))))
             is_tie = not (allow or disallows) and ranked[0][0] == length
-            reason = ", as of equally long rules an Allow wins" if is_tie else ""
-            field = "allow" if allow else "disallow"
-            message = (
-                f"{together}{field} {quoted(value)} never decides{reason}: line {decides} does"
+            yield source.remark(
+                line,
+                checks.NEVER_DECIDES,
+                together=together.format(_names(sorted(tokens))),
+                field="allow" if allow else "disallow",
+                value=quoted(value),
+                reason=checks.TIE if is_tie else "",
+                decides=decides,
             )
-            yield source.finding(line, Code.NEVER_DECIDES, message, REMOVE)
 
 
 def _stem(pattern: str) -> str:
@@ -898,9 +885,7 @@ def _stem(pattern: str) -> str:
 def _about_closed_site(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
     closing = [line for _, value, line in rules if value in _WHOLE]
     if closing and not any(allow for allow, _, _ in rules):
-        message = "this closes the whole site to every crawler, so that search engines lose it"
-        advice = "write 'Disallow:' without a path if crawlers are welcome"
-        yield source.finding(closing[0], Code.SITE_CLOSED, message, advice)
+        yield source.remark(closing[0], checks.SITE_CLOSED)
 
 
 def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
@@ -912,9 +897,7 @@ def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
         if rule is not None and not rule.allow and "sitemap" in rule.pattern.lower():
             disallowed.setdefault(rule.line, sitemap)
     for line, sitemap in disallowed.items():
-        message = f"this disallows the sitemap {quoted(sitemap)}, which the file names"
-        advice = f"{REMOVE}, or that of the sitemap"
-        yield source.finding(line, Code.SITEMAP_DISALLOWED, message, advice)
+        yield source.remark(line, checks.SITEMAP_DISALLOWED, url=quoted(sitemap))
 
 
 # Statements about the use of content
@@ -959,9 +942,7 @@ def _statements(
 ) -> list[tuple[list[bytes], list[_Statement]]]:
     """Return what each run of user-agent lines states, and first what holds above all groups."""
     above = [
-        _Statement(
-            line, f"{'Allow' if allow else 'Disallow'}: {_text(value)}", b"", ("", use), allow
-        )
+        _Statement(line, _rule_text(allow, value).strip("'"), b"", ("", use), allow)
         for section in sections
         for token, use in POLICY_TOKENS.items()
         if token.encode() in section.tokens
@@ -984,7 +965,7 @@ def _statements(
         words = {True: "yes", False: "no"} if field in HELD_ABOVE else {True: "y", False: "n"}
         for name, answer in parsed[1].items():
             written = words[answer] if isinstance(answer, bool) else answer
-            text, use = f"{name}={written}", (path, use_of(name))
+            text, use = printable(f"{name}={written}"), (path, use_of(name))
             run.append(_Statement(line, text, field, use, answer is not False))
     return found
 
@@ -1003,28 +984,20 @@ def _about_contradictions(
             if each.granted and each.use in refused and each.use[1] in AIPREF:
                 found.setdefault(each.line, (each, refused[each.use]))
     for grant, refusal in found.values():
-        message = (
-            f"'{printable(grant.text)}' contradicts '{printable(refusal.text)}' in line "
-            f"{refusal.line}: the refusal holds"
-        )
-        advice = "state the same in both lines"
-        yield source.finding(grant.line, Code.CONTRADICTING_SIGNALS, message, advice)
+        values = {"grant": grant.text, "refusal": refusal.text, "line": refusal.line}
+        yield source.remark(grant.line, checks.CONTRADICTION, **values)
 
 
 def _about_training(
     source: Source, section: _Section, closes: int, granting: Mapping[bytes, _Statement | None]
 ) -> Iterator[Finding]:
     """Yield a finding about a crawler that is shut out although training is granted."""
-    names = [token for token in section.tokens if token in TRAINING_CRAWLERS]
+    names = [token for token in section.tokens if token in checks.TRAINING_CRAWLERS]
     found = (granting.get(token) for token in (_ABOVE, _EVERYONE, *names))
     grant = next(filter(None, found), None)
     if names and grant and _EVERYONE not in section.tokens:
-        message = (
-            f"'{printable(grant.text)}' in line {grant.line} grants AI training, but line {closes} "
-            f"closes the site to {quoted(b', '.join(names))}, which crawls for it: that holds"
-        )
-        advice = "refuse the use, or allow the crawler"
-        yield source.finding(section.agents[0][0], Code.CONTRADICTING_SIGNALS, message, advice)
+        values = {"grant": grant.text, "line": grant.line, "closes": closes, "names": _names(names)}
+        yield source.remark(section.agents[0][0], checks.TRAINING, **values)
 
 
 def _about_lost_signal(
@@ -1039,10 +1012,7 @@ def _about_lost_signal(
         if field not in lines.get(token, ()) and not token.startswith(POLICY_PREFIX.encode())
     ]
     if line and lost:
-        name, names = field.decode().title(), quoted(b", ".join(token for _, token in lost))
-        message = (
-            f"the {name} of '*' in line {line} does not hold for {names}, as a group of its own "
-            "replaces '*'"
+        names = _names(token for _, token in lost)
+        yield source.remark(
+            lost[0][0], checks.LOST, name=field.decode().title(), line=line, names=names
         )
-        advice = f"repeat the {name} in this group if it is meant for it, too"
-        yield source.finding(lost[0][0], Code.LOST_SIGNAL, message, advice)

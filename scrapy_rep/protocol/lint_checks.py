@@ -24,6 +24,11 @@ REMOVE = "remove the line"
 EMPTY = "write 'Disallow:' without a value in its place, which keeps its section apart"
 """What to do with a rule that has no use, and with one that is the only rule of its section."""
 
+NO_FRAGMENT = (
+    f"{REMOVE}, as the part of a URL behind '#' is never sent; for the character in a path write "
+    "'%23'"
+)
+
 TRAINING_CRAWLERS = frozenset(
     b"ai2bot amazonbot applebot-extended bytespider ccbot claudebot cohere-training-data-crawler "
     b"facebookbot google-extended gptbot meta-externalagent mistralai-training omgili pangubot "
@@ -41,6 +46,62 @@ REGULAR_EXPRESSION = re.compile(
     rb"\^|\([^()|]*\|[^()]*\)|\[\^?(?:a-z|A-Z|0-9)[^\[\]]*\]|\\[dws.]|\(\.[*+]\)"
 ).search
 
+
+# Groups
+
+
+class Remark(NamedTuple):
+    """What lint says about a line because of others. Names in braces stand for values."""
+
+    code: Code
+    message: str
+    advice: str
+
+
+JOINED = Remark(
+    Code.JOINED_SECTION,
+    "only Allow and Disallow end a section, so line {joining} joins this one: {rule} in line "
+    "{line} also holds for {names}",
+    "write 'Disallow:' without a value above line {joining} to end this section, or, if the rule "
+    "is for both, the user-agent lines directly below each other",
+)
+CLOSED = JOINED._replace(
+    message=f"{JOINED.message}, and closes the site to every crawler without a group"
+)
+NEVER_DECIDES = Remark(
+    Code.NEVER_DECIDES,
+    "{together}{field} {value} never decides{reason}: line {decides} does",
+    REMOVE,
+)
+TOGETHER = "in the groups for {} taken together, "
+TIE = ", as of equally long rules an Allow wins"
+SITE_CLOSED = Remark(
+    Code.SITE_CLOSED,
+    "this closes the whole site to every crawler, so that search engines lose it",
+    "write 'Disallow:' without a path if crawlers are welcome",
+)
+SITEMAP_DISALLOWED = Remark(
+    Code.SITEMAP_DISALLOWED,
+    "this disallows the sitemap {url}, which the file names",
+    f"{REMOVE}, or that of the sitemap",
+)
+CONTRADICTION = Remark(
+    Code.CONTRADICTING_SIGNALS,
+    "'{grant}' contradicts '{refusal}' in line {line}: the refusal holds",
+    "state the same in both lines",
+)
+TRAINING = Remark(
+    Code.CONTRADICTING_SIGNALS,
+    "'{grant}' in line {line} grants AI training, but line {closes} closes the site to {names}, "
+    "which crawls for it: that holds",
+    "refuse the use, or allow the crawler",
+)
+LOST = Remark(
+    Code.LOST_SIGNAL,
+    "the {name} of '*' in line {line} does not hold for {names}, as a group of its own replaces "
+    "'*'",
+    "repeat the {name} in this group if it is meant for it, too",
+)
 
 # Lines
 
