@@ -6,23 +6,31 @@ A finding quotes parts of a file escaped and cut. Names of files and URLs are es
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from importlib.resources import files
+from itertools import filterfalse
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from msgspec import Struct
 from rich.cells import cell_len
 
-from ..protocol.lint import Finding, Source, fix, lint
+from ..protocol.access import recognize
+from ..protocol.freshness import DEFAULT_LIFETIME, lifetime
+from ..protocol.lint import NOT_ROBOTS_TXT, Finding, Source, about_file, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
+from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import cut, printable
 from ..reports.files import write_atomically
 from ..reports.records import count
 from .context import STANDARD_INPUT, CommandError, Context, ExitCode, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
-from .sources import is_file, read_policies
+from .explain import Answer, reason_text
+from .policy import Policy
+from .sources import is_file, read_policies, target_of
 
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
@@ -97,16 +105,20 @@ def lint_tool(
     refuse_if(fixes and diff, "--fix and --diff exclude each other")
     refuse_if(unsafe and not (fixes or diff), "--unsafe-fixes belongs to --fix or --diff")
     refuse_if(diff and context.as_json, "--diff and --format json exclude each other")
-    for name in names if fixes else ():
-        is_other = not is_file(name) or name == STANDARD_INPUT
-        refuse_if(is_other, f"--fix corrects files, and {name} is not a file")
+    others = ", ".join(filterfalse(is_file, names)) or STANDARD_INPUT * (STANDARD_INPUT in names)
+    refuse_if(fixes and others, f"--fix corrects files, and {others} is not a file")
     crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     codes = chosen_codes(selected, ignored)
     found: list[Finding] = []
     unknown = matters = False
-    for name, body in _bodies([file for each in names for file in _files(each)], context):
+    sources = [source for each in names for source in _files(each)]
+    for name, body, about_site in _bodies(sources, context):
+        unknown |= body is None and not about_site
+        if not diff:
+            about_site = [finding for finding in about_site if finding.code in codes]
+            _write(name, b"", about_site, context, quiet=True)
+            found += about_site
         if body is None:
-            unknown = True
             continue
         fixed = fix(body, codes, unsafe=unsafe) if fixes or diff else body
         if diff:
@@ -164,21 +176,85 @@ def _codes(options: Sequence[str]) -> list[str]:
     return names
 
 
-def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes | None]]:
-    """Yield each name with its robots.txt; None if a site does not answer."""
+def _bodies(
+    names: Sequence[str], context: Context
+) -> Iterator[tuple[str, bytes | None, list[Finding]]]:
+    """Yield each name with its robots.txt, and the findings about the answer of a site.
+
+    There is no robots.txt if the site has none, or does not answer: then there is also no finding.
+    """
     others = [name for name in names if not is_file(name)]
     policies = dict(zip(others, read_policies(others, context), strict=True))
     for name in names:
         policy = policies.get(name)
         if policy is None:
-            yield name, context.read_file(name)
+            yield name, context.read_file(name), []
         elif policy.access.is_unreachable:
             context.warn(policy.access.problem)
-            yield name, None
-        elif policy.robots is None:
-            context.note(f"{policy.access.url} does not exist: status {policy.access.status}")
+            yield name, None, []
         else:
-            yield policy.access.url, policy.text[1:] if policy.body is None else policy.body
+            text = policy.text[1:] if policy.body is None else policy.body
+            body = None if policy.robots is None else text
+            yield policy.access.url, body, list(_about_site(name, policy))
+
+
+_SITE = {
+    Code.NOT_ROBOTS_TXT: ("{}", NOT_ROBOTS_TXT),
+    Code.REFUSED: ("{}", "let crawlers get it: without it, they may take everything for allowed"),
+    Code.CHALLENGE: ("{}", "exempt /robots.txt from the test: no crawler passes it"),
+    Code.TOO_MANY_REDIRECTS: ("{}", "answer with the file at its own address"),
+    Code.UNAVAILABLE: ("{}", "nothing has to be done if everything may be crawled"),
+    Code.OTHER_ADDRESS: ("no crawler reads {}", "crawlers read only /robots.txt, which follows"),
+    Code.CONTENT_TYPE: ("the content type is {}", "send 'text/plain; charset=utf-8'"),
+    Code.LONG_LIFETIME: (
+        "the headers let crawlers keep the file for {}",
+        "send 'Cache-Control: max-age=86400' or less, so that changes are seen within a day",
+    ),
+    Code.OTHER_HOST: (
+        "the rules are those of {}, to which the site redirects",
+        "answer with a file of its own if other rules are meant",
+    ),
+    Code.EMPTY: ("the file is empty: everything is allowed", "write rules if less is meant"),
+}
+"""What is said of the answer of a site, and the advice."""
+
+_STATES = {
+    ("not-robots-txt", False): Code.NOT_ROBOTS_TXT,
+    ("challenge", False): Code.CHALLENGE,
+    ("refused", False): Code.REFUSED,
+    ("disallowed-status", False): Code.REFUSED,
+    ("unavailable", False): Code.UNAVAILABLE,
+    ("unavailable", True): Code.TOO_MANY_REDIRECTS,
+}
+"""The codes of states without rules. True: the last response has no meaning of its own."""
+
+_PLAIN_TEXT = re.compile(r"text/plain(\s*;\s*charset=\"?(utf-8|us-ascii)\"?)?\s*", re.IGNORECASE)
+
+
+def _about_site(given: str, policy: Policy) -> Iterator[Finding]:
+    """Yield findings about the answer of a site. None of them is about a line."""
+    access, answer = policy.access, policy.answer
+    verdict, headers = Answer(), dict[str, str]()
+    verdict.judge(policy.verdict(f"{policy.origin}/", ()))
+    why = reason_text(verdict)
+    if answer is not None and answer.status < 300:
+        headers = dict(answer.headers) if policy.robots is not None else {}
+        why += f", {recognize(answer.body or b'', answer.headers.get('content-type')).form}"
+    kept = lifetime(headers, time.time()) or 0
+    path, final = urlsplit(target_of(given).url).path, access.final_url or access.url
+    kind = headers.get("content-type", "text/plain" if not headers else "missing")
+    facts = {
+        Code.OTHER_ADDRESS: given if path.endswith(ROBOTS_TXT) and path != ROBOTS_TXT else "",
+        _STATES.get((access.state, access.status is None)): why,
+        Code.CONTENT_TYPE: kind if not _PLAIN_TEXT.fullmatch(kind) else "",
+        Code.LONG_LIFETIME: f"{kept:,.0f} seconds" if kept > DEFAULT_LIFETIME else "",
+        Code.OTHER_HOST: final if host_of(final) != host_of(access.url) else "",
+        Code.EMPTY: access.state == "rules" and not policy.text.strip(),
+    }
+    for code, fact in facts.items():
+        if code is not None and fact:
+            message, advice = _SITE[code]
+            yield about_file(code, message.format(fact), advice)
 
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ..origin import Origin, State
 from ..protocol.access import REASONS
+from ..protocol.access import Answer as AccessAnswer
 from ..protocol.lines import read
 from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
@@ -64,6 +65,8 @@ class Policy:
     """The file as it was received, if the session keeps it."""
     seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0
     """Returns the delay that a crawl keeps for a crawler with these product tokens."""
+    answer: AccessAnswer | None = None
+    """The last response of the site; None for a file, and for an entry of the store."""
 
     @property
     def text(self) -> bytes:

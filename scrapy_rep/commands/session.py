@@ -82,6 +82,7 @@ class Session(Spider):
             return
         self.middleware = middleware
         self._bodies = middleware.crawl.fetches.keep_bodies()
+        self._answers = middleware.crawl.fetches.fetcher.keep_answers()
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         self.made.set_result(self)
         await self._end.wait()
@@ -132,6 +133,7 @@ class Session(Spider):
             access_of(origin),
             body if origin.content else None,
             lambda tokens: crawl.policies.delay(origin, tokens) or 0,
+            self._answers.pop(origin.file_url, None),
         )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ..protocol.access import other_page
+from ..protocol.access import recognize
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
@@ -91,7 +91,7 @@ def is_file(name: str) -> bool:
 
 
 def of_file(name: str, body: bytes) -> Policy:
-    robots, page = RobotsTxt.from_response(200, body), other_page(body)
+    robots, page = RobotsTxt.from_response(200, body), recognize(body).result
     access = Access(url=name, source="file", state="rules" if page is None else str(page))
     return Policy(None, robots, partial(verdict_as_sent, robots.verdict), access, body)
 

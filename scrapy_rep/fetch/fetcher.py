@@ -121,8 +121,15 @@ class Fetcher:
         self.awaited: list[tuple[str, Request]] = []
         """The origins for whose files a request or its response waits outside of the queues, such
         as that of its final URL."""
+        self.answers: dict[str, Answer] | None = None
+        """The last response for each robots.txt, by the URL of the file, for tools that show it."""
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
+
+    def keep_answers(self) -> dict[str, Answer]:
+        """Keep the last response for each file from now on. Returns where they are, by URL."""
+        self.answers = {}
+        return self.answers
 
     # Fetches in progress.
 
@@ -407,6 +414,8 @@ class Fetcher:
     def _event(self, file: OriginFile, download: downloader.Download) -> access.FetchResult | None:
         """Return what a response means; None for a redirect."""
         answer, now = download.answer, self._clock.time()
+        if self.answers is not None:
+            self.answers[file.file_url] = answer
         event = access.event_of(answer, self._policy(file, now), file.parse, now)
         is_broken = isinstance(event, access.Unreachable) and event.failure == access.BROKEN_BODY
         if is_broken and download.is_stopped:

@@ -21,7 +21,7 @@ from typing import NamedTuple, TypeAlias
 
 from . import lint_checks as checks
 from . import parser
-from .access import other_page
+from .access import recognize
 from .agents import WILDCARD_AGENT, is_possible_token, parse_user_agent, tokens_of_line
 from .lines import SIZE_LIMIT, WHITE_SPACE, decoded, file_of, read, require_bytes, utf_8_mark
 from .lint_codes import Code, Severity, chosen_codes, codes_of
@@ -198,7 +198,11 @@ class Source:
         return self.finding(number, remark.code, message, advice)
 
 
-def _about_file(code: Code, message: str, advice: str, line: int = 1) -> Finding:
+NOT_ROBOTS_TXT = "publish plain text in UTF-8, or answer with 404 if there is no robots.txt"
+
+
+def about_file(code: Code, message: str, advice: str, line: int = 1) -> Finding:
+    """Return a finding about a file as a whole, or from a line on."""
     return Finding(line, code.severity, message, advice, code)
 
 
@@ -232,10 +236,8 @@ def lint(
     """
     codes = chosen_codes(select, ignore)
     require_bytes(body)
-    if other_page(body) is not None:
-        message = "the file is a page in HTML or XML, and has no rules"
-        advice = "answer with the robots.txt, or with 404 if there is none"
-        findings = [_about_file(Code.NOT_ROBOTS_TXT, message, advice)]
+    if form := recognize(body).form:
+        findings = [about_file(Code.NOT_ROBOTS_TXT, f"the file is {form}", NOT_ROBOTS_TXT)]
     else:
         source = Source(body)
         sections = _sections(source)
@@ -286,7 +288,7 @@ def fix(body: bytes, codes: Iterable[str] | None = None, *, unsafe: bool = False
 
 def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     source = Source(body)
-    if not source.is_correctable:
+    if not source.is_correctable or recognize(body).form:
         return body
     findings = [
         finding
@@ -315,7 +317,7 @@ def _findings_of_bytes(source: Source) -> Iterator[Finding]:
             code, message = Code.UTF_16, "the file is UTF-16, which most crawlers do not decode"
         # Without the first of two marks, the second is one, and the first line means another thing.
         is_fixable = source.is_correctable and decoded(text) == text
-        finding = _about_file(code, message, "save the file as UTF-8 without a mark")
+        finding = about_file(code, message, "save the file as UTF-8 without a mark")
         yield finding._replace(is_fixable=is_fixable)
     for number, line in enumerate(source.written, 1):
         content = line.lstrip(WHITE_SPACE)
@@ -335,7 +337,7 @@ def _findings_of_bytes(source: Source) -> Iterator[Finding]:
     if len(source.file) > SIZE_LIMIT:
         last = source.text.count(b"\n") + (not source.text.endswith(b"\n"))
         message = f"nothing is read from here on: the file has more than {SIZE_LIMIT} bytes"
-        yield _about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
+        yield about_file(Code.TOO_LARGE, message, "write fewer or shorter rules", last)
 
 
 # Lines

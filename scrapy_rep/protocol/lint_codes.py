@@ -124,6 +124,18 @@ class Code(TextEnum):
     CONTRADICTING_SIGNALS = "R608", _INFO
     LOST_SIGNAL = "R609", _INFO
 
+    # R7: the answer of a site, which only the command-line tool sees
+
+    REFUSED = "R701", _ERROR
+    CHALLENGE = "R702", _ERROR
+    TOO_MANY_REDIRECTS = "R703", _ERROR
+    OTHER_ADDRESS = "R704", _ERROR
+    CONTENT_TYPE = "R705", _WARNING
+    LONG_LIFETIME = "R706", _WARNING
+    OTHER_HOST = "R707", _INFO
+    EMPTY = "R708", _INFO
+    UNAVAILABLE = "R709", _INFO
+
 
 def codes_of(names: Iterable[str]) -> frozenset[Code]:
     """Return the codes that are named: by code, by the beginning of a code, or by short name.

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, json, structs
 
-from ..protocol.access import AccessResult, other_page
+from ..protocol.access import AccessResult, recognize
 from ..protocol.lines import file_of, read
 from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
@@ -107,7 +107,7 @@ def row_of(
     """
     if result != AccessResult.SUCCESSFUL:
         body = None
-    elif body is not None and (page := other_page(body)) is not None:
+    elif body is not None and (page := recognize(body).result) is not None:
         body, result = None, page.value
     state, facts = str(result), {} if body is None else _facts(file_of(body))
     if body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n"):
