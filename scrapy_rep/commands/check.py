@@ -150,6 +150,8 @@ def check_tool(
         is_file = not name.startswith("/") and Path(name).is_file()
         hint = "--robots FILE uses it as a robots.txt, --from FILE reads URLs"
         refuse_if(is_file, f"{name} is a file: {hint}")
+        is_wrong = robots and sources.lacks_slash(name)
+        refuse_if(is_wrong, f"{name} is neither a path nor a URL: write /{name}, or https://{name}")
     listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
     if turns_obeying_off(context.scrapy_settings):
         context.warn(

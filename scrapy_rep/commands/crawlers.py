@@ -11,10 +11,11 @@ from typing import Literal, NamedTuple, get_args
 from msgspec import Struct, convert, field, toml
 
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens, text_of
+from ..protocol.lint import Code, lint
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, ExitCode, tool
+from .context import Context, ExitCode, refuse_if, tool
 from .policy import Policy
 from .texts import table
 
@@ -72,6 +73,13 @@ class Agent(NamedTuple):
     ignores_wildcard: bool = False
     """Whether it ignores the group for ``*``, as AdsBot-Google does."""
     warning: str | None = None
+    doubt: str = ""
+    """What to write instead of a token that is near a known one; empty for all others."""
+
+    def misspelling(self, robots: RobotsTxt | None) -> str:
+        """Return the doubt about a token that a robots.txt does not name either."""
+        is_named = self.doubt and robots is not None and self.tokens[0] in robots.agents
+        return "" if is_named else self.doubt
 
     @property
     def is_policy_token(self) -> bool:
@@ -81,10 +89,12 @@ class Agent(NamedTuple):
     def verdict(self, policy: Policy | RobotsTxt, url: str) -> Verdict:
         """Return what a robots.txt says of a URL to this crawler.
 
-        Every tool gets its verdicts here. Raises ValueError for a URL that has no robots.txt.
+        Every tool gets its verdicts here. Raises ValueError for a URL that has no robots.txt, and
+        CommandError for a misspelled token.
         """
-        verdict = policy.verdict(url, self.tokens)
         robots = policy if isinstance(policy, RobotsTxt) else policy.robots
+        refuse_if(doubt := self.misspelling(robots), doubt)
+        verdict = policy.verdict(url, self.tokens)
         if self.is_policy_token and robots is not None:
             silent = Verdict(True, Reason.NO_RULES, detail=f"nothing is stated for {self.name}")
             return robots.usage_policies(url).get(self.tokens[0], silent)
@@ -138,9 +148,20 @@ def resolve(names: Iterable[str]) -> list[Agent]:
     found: dict[Agent, None] = {}
     for name in names:
         agents = [crawler.agent for crawler in crawlers_of(name)]
-        other = ANY_CRAWLER if name == WILDCARD_AGENT else of_user_agent(name)
+        other = ANY_CRAWLER if name == WILDCARD_AGENT else _other(name)
         found.update(dict.fromkeys(agents or [other]))
     return list(found)
+
+
+def _other(name: str) -> Agent:
+    agent = of_user_agent(name)
+    if agent.tokens != (name.strip().lower(),):
+        return agent  # who writes a whole header, with a version, means it
+    line = f"User-agent: {name}".encode("utf-8", "surrogateescape")
+    codes = [Code.SIMILAR_TOKEN, Code.UNKNOWN_POLICY_TOKEN]
+    found = lint(line, select=codes, crawlers=known_tokens())
+    other = "" if agent.is_policy_token else f"; for another crawler, write '{name}/1.0'"
+    return agent._replace(doubt="".join(f"{each.message}: {each.advice}{other}" for each in found))
 
 
 def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
@@ -162,6 +183,12 @@ def well_known_crawlers() -> tuple[Crawler, ...]:
     sources = {key: {**row, "source": row["url"]} for key, row in document["source"].items()}
     rows = [{"tokens": [row["name"]], **row} for row in document["crawler"]]
     return tuple(convert(row | sources[row["source"]], Crawler) for row in rows)
+
+
+@lru_cache(maxsize=1)
+def known_tokens() -> dict[str, str]:
+    """Return the product tokens of the well-known crawlers, by their lower case."""
+    return {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
 
 
 @lru_cache(maxsize=1024)

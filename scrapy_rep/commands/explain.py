@@ -130,6 +130,8 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     if line is not None:
         record.context = _context(policy.text, line)
     tokens = agent.tokens_in(robots)
+    if agent.is_policy_token:
+        record.usage = _usage_of(robots, target.url, ())
     if tokens is None:
         return record
     record.pace = describe(robots, tokens)

@@ -27,7 +27,7 @@ from ..protocol.printable import cut, printable
 from ..reports.files import write_atomically
 from ..reports.records import count
 from .context import STANDARD_INPUT, CommandError, Context, ExitCode, refuse_if, tool, writing
-from .crawlers import well_known_crawlers
+from .crawlers import known_tokens
 from .explain import Answer, reason_text
 from .policy import Policy
 from .sources import is_file, read_policies, target_of
@@ -107,7 +107,6 @@ def lint_tool(
     refuse_if(diff and context.as_json, "--diff and --format json exclude each other")
     others = ", ".join(filterfalse(is_file, names)) or STANDARD_INPUT * (STANDARD_INPUT in names)
     refuse_if(fixes and others, f"--fix corrects files, and {others} is not a file")
-    crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
     codes = chosen_codes(selected, ignored)
     found: list[Finding] = []
     unknown = matters = False
@@ -128,7 +127,7 @@ def lint_tool(
             with writing(name):
                 write_atomically(Path(name), fixed)
             context.note(f"{name} is corrected")
-        findings = lint(fixed, select=selected, ignore=ignored, crawlers=crawlers)
+        findings = lint(fixed, select=selected, ignore=ignored, crawlers=known_tokens())
         _write(name, fixed, findings, context, quiet=quiet)
         found += findings
     if found and not quiet and not context.as_json:

@@ -34,6 +34,10 @@ FORMS = "a file ('-': standard input), or a site"
 
 # "mailto:x", but not "example.com:8080/x".
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
+# The file names of the web, of which none is a host.
+_FILE_NAME = re.compile(
+    r".*\.(?:aspx?|cgi|css|gif|html?|jpe?g|js|json|jsp|pdf|php|png|txt|xml)"
+).fullmatch
 # How Python reads a byte of an argument or a file that is not UTF-8.
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 
@@ -49,6 +53,17 @@ class Target(NamedTuple):
     """False: nothing can be said about it. A URL whose scheme has no robots.txt is valid."""
 
 
+def lacks_slash(given: str) -> bool:
+    """Return whether a text is probably meant for a path, as ``admin``, and not for a host.
+
+    >>> [lacks_slash(text) for text in ("admin", "a/b", "index.html", "/a", "example.com/a")]
+    [True, True, True, False, False]
+    """
+    first = given.partition("/")[0]
+    is_host = first == "" or ":" in first or ("." in first and not _FILE_NAME(first))
+    return not (is_host or _SCHEME(given))
+
+
 def target_of(given: str, *, in_file: bool = False) -> Target:
     """Return what a text stands for.
 
@@ -60,6 +75,8 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
     if given.startswith("/") and not given.startswith("//"):
         return Target(given, given, None, in_file)
     given = url = without_credentials(given)
+    if in_file and lacks_slash(given):
+        return Target(given, given, None, is_valid=False)
     if not _SCHEME(given):
         url = f"https://{given.lstrip('/')}"
     origin = origin_of(url)

@@ -162,6 +162,38 @@ def test_a_byte_that_is_not_utf_8_is_percent_encoded(run: Run) -> None:
     assert check(run, "/\udce9").code == 1
 
 
+@pytest.mark.parametrize("url", ["admin", "admin/x.y", "index.html", "?page=1"])
+def test_a_path_needs_its_slash(run: Run, url: str) -> None:
+    done = check(run, url)
+    assert (done.code, done.out) == (2, "")
+    assert f"{url} is neither a path nor a URL: write /{url}, or https://{url}\n" in done.err
+    write(urls_txt=f"{url}\n/private\n")
+    done = check(run, "--from", "urls.txt", "--json")
+    assert [record["reason"] for record in done.records] == ["invalid-url", "rules"]
+    assert done.code == 3
+
+
+def test_a_misspelled_crawler(run: Run) -> None:
+    done = check(run, "/a", agent="Googlbot")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "scrapy-rep: no known crawler has the product token 'Googlbot': write 'Googlebot' if you "
+        "mean that crawler; for another crawler, write 'Googlbot/1.0'\n"
+    )
+    assert check(run, "/a", agent="Googlbot/1.0").code == 0
+    write(robots_txt="User-agent: googlbot\nDisallow: /")
+    assert check(run, "/a", agent="Googlbot").code == 1
+
+
+def test_a_policy_token_is_answered_with_the_usage(run: Run) -> None:
+    write(robots_txt="User-agent: *\nContent-Signal: ai-train=no\nAllow: /")
+    done = check(run, "/a", agent="__usage_ai-training")
+    assert "Usage       train-ai: refused; Content-Signal: ai-train=no\n" in done.out
+    assert check(run, "/a", "--json", agent="__usage_ai-training").record["usage"] == {
+        "evaluated": {"train-ai": False}, "stated": ["Content-Signal: ai-train=no"],
+    }  # fmt: skip
+
+
 # Files with URLs.
 
 
@@ -175,7 +207,7 @@ def test_urls_of_a_file_get_brief_records(run: Run) -> None:
     assert records[3]["reason"] == "invalid-host"
 
 
-@pytest.mark.parametrize("url", ["//[bad/", "http://[bad/", "ex ample"])
+@pytest.mark.parametrize("url", ["//[bad/", "http://[bad/", "ex ample.com"])
 def test_a_url_that_is_none(run: Run, url: str) -> None:
     """A crawl drops it. It is invalid all the same, which is more than a disallow."""
     done = check(run, url, "--json")
