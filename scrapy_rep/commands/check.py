@@ -84,6 +84,7 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     found="a URL is disallowed, or listed by --only",
     unknown="a site does not answer, or an argument is not a URL",
     records=(Check, Plan),
+    reads_sites=True,
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @click.option(

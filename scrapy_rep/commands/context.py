@@ -95,12 +95,14 @@ class NoAnswerError(CommandError):
 class Context:
     """The settings, the input and the output of one run of a tool."""
 
-    def __init__(self, project: ScrapySettings | None, as_json: bool, given: Sequence[str]) -> None:
+    def __init__(
+        self, project: ScrapySettings | None, as_json: bool, given: Sequence[str], fresh: bool
+    ) -> None:
         from scrapy.utils.project import get_project_settings
 
         from ..settings import Settings
 
-        self.as_json = as_json
+        self.as_json, self.fresh = as_json, fresh
         self._repeated: Counter[str] = Counter()
         try:
             self.scrapy_settings = get_project_settings() if project is None else project
@@ -245,12 +247,13 @@ def tool(
     found: str = "",
     unknown: str = "",
     records: Sequence[type] = (),
+    reads_sites: bool = False,
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
     ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
-    ``records`` are the types of its JSON records.
+    ``records`` are the types of its JSON records. ``reads_sites``: it has the option ``--fresh``.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -260,14 +263,14 @@ def tool(
             form, as_json = values.pop("format", None), values.pop("json", False)
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
-            given = values.pop("set")
+            given, fresh = values.pop("set"), values.pop("fresh", False)
             words = (each if isinstance(each, tuple) else (each,) for each in values.values())
             if sum(each.count(STANDARD_INPUT) for each in words) > 1:
                 raise click.UsageError("only one argument can be standard input")
             from ..exceptions import SettingError
 
             try:
-                with closing(Context(ctx.obj, as_json or form == "json", given)) as context:
+                with closing(Context(ctx.obj, as_json or form == "json", given, fresh)) as context:
                     return function(context, **values)
             except (FileError, SettingError) as error:
                 raise CommandError(str(error)) from None
@@ -277,7 +280,7 @@ def tool(
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
         command = click.command(help=text, epilog=epilog)(run)
-        command.params += _common_options(records)
+        command.params += _common_options(records, reads_sites)
         return command
 
     return decorate
@@ -288,7 +291,7 @@ def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
     return "\n".join(["\b", "Exit codes:", *codes])
 
 
-def _common_options(records: Sequence[type]) -> list[click.Option]:
+def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Option]:
     def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
         if is_wanted:
             click.echo(json.dumps(schema(records), indent=2))
@@ -306,7 +309,13 @@ def _common_options(records: Sequence[type]) -> list[click.Option]:
     text = "Print the JSON Schema of the records, and exit."
     values: Any = {"is_eager": True, "expose_value": False, "callback": show, "help": text}
     described = click.Option(["--schema"], is_flag=True, **values)
-    return [form, as_json, settings, described] if records else [settings]
+    fresh = click.Option(
+        ["--fresh"],
+        is_flag=True,
+        help="Ask each site, also if the store has its robots.txt. The answer replaces that one.",
+    )
+    others = [fresh, settings] if reads_sites else [settings]
+    return [form, as_json, *others, described] if records else others
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:

@@ -73,6 +73,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     found="there is an error or a warning; with --diff: a correction",
     unknown="a site does not answer",
     records=(LintFinding,),
+    reads_sites=True,
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
 @click.option(

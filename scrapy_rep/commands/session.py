@@ -71,6 +71,7 @@ class Session(Spider):
     """
 
     name = "scrapy-rep"
+    fresh: bool
     made: Future[Session]
     ended: Future[None]
 
@@ -83,6 +84,8 @@ class Session(Spider):
         self.middleware = middleware
         self._bodies = middleware.crawl.fetches.keep_bodies()
         self._answers = middleware.crawl.fetches.fetcher.keep_answers()
+        if self.fresh and middleware.crawl.store is not None:
+            middleware.crawl.store.ask_sites()
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         self.made.set_result(self)
         await self._end.wait()
@@ -138,15 +141,18 @@ class Session(Spider):
 
 
 @contextmanager
-def open_session(settings: ScrapySettings) -> Iterator[Session]:
-    """Start Scrapy in a thread, yield its session, and end Scrapy."""
+def open_session(settings: ScrapySettings, *, fresh: bool = False) -> Iterator[Session]:
+    """Start Scrapy in a thread, yield its session, and end Scrapy.
+
+    ``fresh``: each site is asked, whatever the store has of it.
+    """
     made: Future[Session] = Future()
     ended: Future[None] = Future()
 
     def run() -> None:
         error: BaseException = RuntimeError("Scrapy ended at its start")
         try:
-            run_crawl(session_settings(settings), made=made, ended=ended)
+            run_crawl(session_settings(settings), fresh=fresh, made=made, ended=ended)
         except BaseException as raised:  # of what the settings name
             error = raised
         ended.set_result(None)

@@ -85,6 +85,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
     unknown="the robots.txt is unreachable",
     records=(Show,),
+    reads_sites=True,
 )
 @click.argument("robots", metavar="ROBOTS")
 def show_tool(context: Context, robots: str) -> int:
@@ -238,6 +239,7 @@ class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
     found="the files say different things",
     unknown="a site is unreachable",
     records=(Diff,),
+    reads_sites=True,
 )
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -20,6 +21,7 @@ from ..protocol.access import recognize
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
+from ..reports.records import age
 from ..stores.base import StoreError
 from ..stores.registry import open_for_tool
 from ..stores.threaded import ThreadedStore
@@ -121,7 +123,7 @@ def start_session(
 
     if not reads_tdm_files:
         context.scrapy_settings.set("REP_TDMREP", False, priority="cmdline")
-    return open_session(context.scrapy_settings)
+    return open_session(context.scrapy_settings, fresh=context.fresh)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -158,7 +160,9 @@ def fetch_policies(
     def fetch(targets: Iterable[Target]) -> None:
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in known]
-        known.update((policy.origin, policy) for policy in session.policies(missing))
+        for policy in session.policies(missing):
+            known[policy.origin] = policy
+            note_age(policy.access, context)
 
     def is_unreachable(target: Target) -> bool:
         return target.origin in known and known[target.origin].access.is_unreachable
@@ -178,6 +182,16 @@ def fetch_policies(
         text = f"{target.origin} does not answer: {other.origin} is used"
         context.note(text, "hosts without https")
     return [used.get(target, target) for target in targets]
+
+
+def note_age(access: Access, context: Context) -> None:
+    """Say so if a robots.txt is from the store, and how old it is."""
+    if access.source == "store" and access.fetched_at is not None:
+        seconds = max(time.time() - access.fetched_at.timestamp(), 0)
+        kind = "robots.txt files from the store"
+        context.note(
+            f"{access.url} is from the store, {age(seconds)} old; --fresh asks the site", kind
+        )
 
 
 def archive_reader() -> Any:

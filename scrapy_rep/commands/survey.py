@@ -74,6 +74,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
     unknown="a part of the input cannot be read",
     records=[Survey],
+    reads_sites=True,
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
 @click.option(

@@ -90,6 +90,7 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     found="an expectation failed",
     unknown="a site is unreachable",
     records=(Test,),
+    reads_sites=True,
 )
 @click.argument("name", metavar="EXPECTATIONS")
 @click.option("--robots", required=True, metavar="ROBOTS", help=f"{FORMS}.")

@@ -34,7 +34,7 @@ from ..reports.records import count
 from .context import CommandError, Context, ExitCode, refuse_if, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
-from .sources import site_of, start_session
+from .sources import note_age, site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     found="the page is disallowed, or has a contradiction",
     unknown="the page or its robots.txt could not be fetched",
     records=(View,),
+    reads_sites=True,
 )
 @click.argument("url", metavar="URL")
 @click.option(
@@ -171,6 +172,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     refuse_if(others, f"-a {agent} stands for {len(others) + 1} crawlers: name one")
     with start_session(context, reads_tdm_files=True) as session:
         (policy,) = session.policies([target.origin], target.url)
+        note_age(policy.access, context)
         check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
         record = View(url=target.url, check=check)
         response = _download(session, record)
