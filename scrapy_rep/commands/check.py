@@ -23,7 +23,7 @@ from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.verdict import Reason, Verdict
-from ..reports.records import moment
+from ..reports.records import count, moment
 from ..settings import turns_obeying_off
 from . import sources
 from .context import Context, ExitCode, exit_code, json_line, reading, refuse_if, tool
@@ -34,6 +34,8 @@ from .sources import FORMATS, FORMS, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..reports.archive import ArchivedRobotsTxt
     from .session import Session
 
@@ -325,7 +327,7 @@ class _Checker:
         elif target.origin is None and lacks_host(target.url):
             verdict = Verdict(False, Reason.INVALID_HOST)
         if not self.kinds:
-            self.counts[None if verdict is None else verdict.allowed] += 1
+            self.counts[_known(target, policy, verdict)] += 1
         return target, agent, policy, verdict
 
     def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
@@ -337,7 +339,8 @@ class _Checker:
             record = brief(target, agent, verdict)
             if self.kinds:
                 is_found = self._is_found(record, policy, agent)
-                self.counts[None if verdict is None else not is_found] += 1
+                is_known = _known(target, policy, verdict) is not None
+                self.counts[not is_found if is_known else None] += 1
                 if not is_found:
                     continue
             if output.as_json:
@@ -346,6 +349,13 @@ class _Checker:
                 name = f"{printable(agent.name)}: " if has_names else ""
                 word = refused if record.allowed and record.refused else words[record.allowed]
                 yield f"{word} {printable(target.url, MAX_URL)}  {name}{_why(record)}\n"
+
+
+def _known(target: Target, policy: Policy | None, verdict: Verdict | None) -> bool | None:
+    """Return the answer; None if it is not known, whatever a crawl does until it is."""
+    is_unreachable = policy is not None and policy.access.is_unreachable
+    is_unknown = verdict is None or is_unreachable or not target.is_valid
+    return None if is_unknown or verdict is None else verdict.allowed
 
 
 def _why(record: Check) -> str:
@@ -359,13 +369,23 @@ def _why(record: Check) -> str:
 
 
 def _listing(plans: Collection[Plan]) -> Renderables:
-    """Yield the table of a plan, the slowest hosts first."""
+    """Yield the table of a plan, the slowest hosts first. A crawl requests all of them at once."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
-    for plan in sorted(plans, key=lambda each: (-each.seconds, -each.allowed))[:MAX_HOSTS]:
-        host = printable(plan.host or "no robots.txt", MAX_CELL)
-        pace = printable(plan.pace, MAX_CELL)
-        seconds = timedelta(seconds=round(plan.seconds))
-        made.add_row(host, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, str(seconds))
+    shown = sorted(plans, key=lambda each: (-each.seconds, -each.allowed))
+    for plan in shown[:MAX_HOSTS]:
+        _add_row(made, printable(plan.host or "no robots.txt", MAX_CELL), plan)
+    if left := len(shown[MAX_HOSTS:]):
+        made.add_row(f"and {count(left, 'more host')}")
+    made.add_section()
+    total = Plan(host=None, seconds=shown[0].seconds)
+    total.allowed = sum(each.allowed for each in plans)
+    total.dropped = sum(each.dropped for each in plans)
+    _add_row(made, "Total", total)
     yield made
-    if len(plans) > MAX_HOSTS:
-        yield f"and {len(plans) - MAX_HOSTS:,} more hosts"
+
+
+def _add_row(made: Table, name: str, plan: Plan) -> None:
+    seconds = round(plan.seconds)
+    time = str(timedelta(seconds=seconds)) if seconds else "less than a second"
+    pace = printable(plan.pace, MAX_CELL)
+    made.add_row(name, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, time)

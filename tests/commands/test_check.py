@@ -230,7 +230,7 @@ def test_a_long_file_is_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
     lines = done.out.splitlines()
     assert lines[0] == "disallowed /private/0  mybot: line 2, Disallow: /private, for *"
     assert len(lines) == 1_202
-    assert done.err == "note: 1,202 answers: 0 allowed, 1,202 disallowed, 0 unknown\n"
+    assert done.err == "note: 1,202 answers: 0 allowed, 1,200 disallowed, 2 unknown\n"
     assert len(check(run, "--from", "urls.txt", "--json").records) == 601
 
 

@@ -89,7 +89,8 @@ async def test_a_fresh_file(web: Web, cli: Cli) -> None:
         return done.out.startswith("allowed"), done.err
 
     assert await check() == (False, "")
-    old = f"note: {site.url('/robots.txt')} is from the store, less than a minute old; --fresh asks the site\n"
+    old = f"note: {site.url('/robots.txt')} is from the store, less than a minute old; "
+    old += "--fresh asks the site\n"
     assert await check() == (False, old)
     assert await check("--fresh") == (False, "")
     assert [each.headers.get("if-none-match") for each in site.received] == [None, '"1"']
