@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from enum import IntEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -231,14 +232,12 @@ def writing(name: str = "the output") -> AbstractContextManager[None]:
     return reading(name, verb="write")
 
 
-@contextmanager
-def needing(what: str) -> Iterator[None]:
-    """Raise :class:`CommandError` if a package is missing. ``what`` begins its message."""
-    try:
-        yield
-    except ImportError as error:
-        package = str(error.name).partition(".")[0]
-        raise CommandError(f"{what} the package {package}: pip install {package}") from None
+def need(what: str, *packages: str) -> None:
+    """Raise :class:`CommandError` if packages are missing. ``what`` begins its message."""
+    missing = [each for each in packages if find_spec(each) is None]
+    noun = "package" if len(missing) == 1 else "packages"
+    names = " and ".join(missing)
+    refuse_if(missing, f"{what} the {noun} {names}: pip install {' '.join(missing)}")
 
 
 def tool(

@@ -25,9 +25,10 @@ try:
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")
-except ImportError as error:  # of the extra
-    name = str(error.name).partition(".")[0]
-    sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")
+except ImportError:  # of the extra
+    packages = ("click", "msgspec", "rich")
+    missing = " ".join(each for each in packages if find_spec(each) is None)
+    sys.exit(f"scrapy-rep: the tools need other packages: pip install {missing}")
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -86,6 +87,8 @@ class Tools(click.Group):
             return ExitCode.BROKEN_PIPE
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except (OSError, MemoryError) as error:  # of the machine, such as a full disk
+            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
         except Exception as error:  # a tool ends without a traceback
             message = f"internal error: {type(error).__name__}: {error}. Please report it."
             raise NoAnswerError(message) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import sys
 import time
@@ -18,6 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from ..protocol.access import recognize
+from ..protocol.lines import read
+from ..protocol.parser import has_rules
 from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
@@ -26,7 +29,7 @@ from ..stores.base import StoreError
 from ..stores.registry import open_for_tool
 from ..stores.threaded import ThreadedStore
 from ..stores.urls import without_password
-from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, needing, reading
+from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, need, reading, refuse_if
 from .policy import Access, Policy
 
 if TYPE_CHECKING:
@@ -102,7 +105,7 @@ def is_file(name: str) -> bool:
     >>> is_file("example.com/robots.txt"), is_file("example.com")
     (False, False)
     """
-    if name.startswith(("/", ".")) or name == STANDARD_INPUT or Path(name).exists():
+    if name.startswith(("/", ".")) or name == STANDARD_INPUT or os.path.exists(name or "."):
         return True
     folder, slash, _ = name.partition("/")
     # No domain ends so. A name that does, and that is not a file, is a file that is missing.
@@ -196,14 +199,16 @@ def note_age(access: Access, context: Context) -> None:
 
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
-    with needing("archives need"):
-        return import_module("..reports.archive", __package__)
+    need("archives need", "warcio")
+    return import_module("..reports.archive", __package__)
 
 
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
     name = without_password(url)
+    is_name = "://" not in url
+    refuse_if(is_name, f"{name} is not the URL of a store: write sqlite:///{name}, or redis://…")
     try:
         store = open_for_tool(url, must_exist=must_exist)
     except StoreError as error:
@@ -227,7 +232,14 @@ _HEAD = 1 << 12
 
 
 def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
-    """Yield the URLs of a file; ``-`` is standard input.
+    """Yield the URLs of a file; ``-`` is standard input. See :func:`numbered_urls`."""
+    return (url for _, url in numbered_urls(name, form=form, field=field))
+
+
+def numbered_urls(
+    name: str, *, form: str | None = None, field: str | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of the line, or of the URL in a sitemap, and the URL.
 
     ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
     ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.
@@ -235,15 +247,15 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as stream:
         form = form or ("jsonl" if field else _form_of(name, stream))
         if form == "sitemap":
-            yield from _of_sitemap(stream)
+            yield from enumerate(_of_sitemap(stream), 1)
             return
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
             if form == "jsonl":
                 yield from _of_json_lines(text, field or "url")
             else:
-                urls = (line.strip() for line in _lines_of(text))
-                yield from (url for url in urls if url and not url.startswith("#"))
+                lines = enumerate(map(str.strip, _lines_of(text)), 1)
+                yield from ((number, url) for number, url in lines if url and url[0] != "#")
         finally:
             text.detach()
 
@@ -260,8 +272,12 @@ def opened(name: str) -> Iterator[Any]:
 def _form_of(name: str, stream: Any) -> str:
     """Guess the format of a file. Raises ValueError for a binary file."""
     start = stream.peek(_HEAD)[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"SQLite format 3"):
+        raise ValueError(f"it is a database: write sqlite:///{name}")
     if b"\0" in start:
         raise ValueError("it is a binary file")
+    if has_rules(read(start)):
+        raise ValueError("this is a robots.txt: use lint or show, or check --robots")
     if start.startswith(b"<"):
         return "sitemap"
     is_json = name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".jl"))
@@ -276,7 +292,7 @@ def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
+def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(_lines_of(text), 1):
         if not line.strip():
             continue
@@ -290,7 +306,7 @@ def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
             value = value.get(field)
         if not isinstance(value, str):
             raise ValueError(f"line {number} has no text in the field {field}")
-        yield value.strip()
+        yield number, value.strip()
 
 
 def _of_sitemap(stream: Any) -> Iterator[str]:

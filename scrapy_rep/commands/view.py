@@ -44,7 +44,7 @@ from ..reports.records import count
 from .context import CommandError, Context, ExitCode, refuse_if, tool
 from .crawlers import Agent, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
-from .sources import note_age, site_of, start_session
+from .sources import is_file, note_age, site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
 if TYPE_CHECKING:
@@ -185,6 +185,7 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     "of the settings.",
 )
 def view_tool(context: Context, url: str, agent: str | None) -> int:
+    refuse_if(is_file(url), f"{url} is a file, and view shows pages of sites: use show or lint")
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")

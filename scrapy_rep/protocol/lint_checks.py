@@ -200,9 +200,7 @@ _PATH, _URL = re.compile(rb"[/*][^ \t]*").fullmatch, re.compile(rb"https?://[^ \
 BELOW = {
     b"allow": _PATH,
     b"disallow": _PATH,
-    b"user-agent": re.compile(
-        rb"\*|(?!%b)[a-z][a-z0-9_.-]*" % _ANY_NAME, re.IGNORECASE
-    ).fullmatch,
+    b"user-agent": re.compile(rb"\*|(?!%b)[a-z][a-z0-9_.-]*" % _ANY_NAME, re.IGNORECASE).fullmatch,
     b"sitemap": _URL,
     b"license": _URL,
     b"crawl-delay": re.compile(rb"[0-9.]+").fullmatch,

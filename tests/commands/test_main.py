@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -119,13 +120,15 @@ FILE = ("--robots", "robots.txt")
         (["view", "https://x.example/" + "a" * 9000], "not a URL with a robots.txt"),
         (["view", "https://x.example", "-a", "ai-training"], "name one"),
         # Stores
-        (["export", "x"], "it must be 'sqlite:///path'"),
+        (["export", "x"], "x is not the URL of a store: write sqlite:///x, or redis://"),
         (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
         (["export", "sqlite:///none.txt"], "there is no store at none.txt"),
         (["export", "memory://x"], "only SQLite and Redis can be exported"),
-        (["export", "package.Store"], "only SQLite and Redis can be exported"),
+        (["export", "package.Store"], "package.Store is not the URL of a store: write sqlite:///pa"),
+        (["export", "ftp://x"], "it must be 'sqlite:///path'"),
+        (["view", "robots.txt"], "robots.txt is a file, and view shows pages of sites: use show"),
         (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
         (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
@@ -176,6 +179,21 @@ def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert len(done.err) < 1100
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device\n"),
+        (MemoryError("x"), "MemoryError: x\n"),
+        (RuntimeError("x"), "internal error: RuntimeError: x. Please report it.\n"),
+    ],
+)
+def test_only_our_own_errors_are_to_be_reported(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, text: str
+) -> None:
+    monkeypatch.setattr(check.check_tool, "callback", Mock(side_effect=error))
+    assert run("check", "/") == Done(3, "", f"scrapy-rep: {text}")
+
+
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
 def test_interruptions(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
@@ -185,9 +203,11 @@ def test_interruptions(
 
 
 def test_without_the_extra_it_says_so() -> None:
-    code = "import sys; sys.modules['rich'] = None; import scrapy_rep.commands.main"
-    message = "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
-    assert tool(python=("-c", code)) == Done(1, "", message)
+    code = "import sys; {} = None; import scrapy_rep.commands.main"
+    for missing in (["rich"], ["click", "msgspec", "rich"]):
+        names = " = ".join(f"sys.modules['{each}']" for each in missing)
+        message = f"scrapy-rep: the tools need other packages: pip install {' '.join(missing)}\n"
+        assert tool(python=("-c", code.format(names))) == Done(1, "", message)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +225,7 @@ def test_a_command_without_its_package_says_so(
     files: Run, monkeypatch: pytest.MonkeyPatch, package: str, arguments: list[str]
 ) -> None:
     log().write(Path("one.events.gz"))
+    assert find_spec(package) is not None
     # Other tests may have loaded the package, and the modules that need it.
     monkeypatch.delattr("scrapy_rep.reports.pages", raising=False)
     modules = rf"{package}\b|scrapy_rep\.(reports\.(archive|pages)|stores\.redis(_url)?)$"
@@ -215,6 +236,13 @@ def test_a_command_without_its_package_says_so(
     assert (done.code, done.out) == (2, "")
     assert f"the package {package}: pip install {package}\n" in done.err
     assert arguments[0] != "report" or files(*arguments, "--json").code == 0
+
+
+def test_all_missing_packages_are_named(files: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in ("duckdb", "jinja2"):
+        monkeypatch.setitem(sys.modules, each, None)
+    message = "survey needs the packages duckdb and jinja2: pip install duckdb jinja2\n"
+    assert files("survey", "empty") == Done(2, "", f"scrapy-rep: {message}")
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:
