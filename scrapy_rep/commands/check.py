@@ -26,8 +26,18 @@ from ..protocol.verdict import Reason, Verdict
 from ..reports.records import count, moment
 from ..settings import turns_obeying_off
 from . import sources
-from .context import Context, ExitCode, exit_code, json_line, reading, refuse_if, tool
-from .crawlers import ANY_CRAWLER, Agent, agents_of
+from .context import (
+    FILE,
+    Context,
+    ExitCode,
+    completing,
+    exit_code,
+    json_line,
+    reading,
+    refuse_if,
+    tool,
+)
+from .crawlers import ANY_CRAWLER, Agent, agent_names, agents_of
 from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
 from .policy import Policy, access_of, to_second
 from .sources import FORMATS, FORMS, Target
@@ -95,11 +105,19 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     "agents",
     multiple=True,
     metavar="AGENT",
+    shell_complete=completing(agent_names),
     help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
     "purpose such as ai-training, or '*'. May be repeated.",
 )
-@click.option("--robots", metavar="ROBOTS", help=f"Use this robots.txt for every URL: {FORMS}.")
-@click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
+@click.option(
+    "--robots",
+    metavar="ROBOTS",
+    type=FILE,
+    help=f"Use this robots.txt for every URL: {FORMS}. Default for paths: ./robots.txt.",
+)
+@click.option(
+    "--from", "source", metavar="FILE", type=FILE, help="Read URLs from a file; '-': standard input"
+)
 @click.option(
     "--from-format",
     type=click.Choice(FORMATS),
@@ -126,6 +144,7 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     "archives",
     multiple=True,
     metavar="FILE",
+    type=FILE,
     help="With --only: take the robots.txt files from this WARC file. May be repeated.",
 )
 def check_tool(
@@ -164,10 +183,16 @@ def check_tool(
     refuse_if(plan and len(named) > 1, "--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
+    if robots is None and not (source or plan or archives) and all(map(_is_path, urls)):
+        robots = sources.robots_txt_here(context)
     file = None if robots is None else sources.read_policies([robots], context)[0]
     checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plan, explains)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
+
+
+def _is_path(url: str) -> bool:
+    return url.startswith("/") and not url.startswith("//")
 
 
 @dataclass

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import fields
 from enum import IntEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from .. import __version__
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from ..reports.records import FileError
@@ -28,9 +30,18 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from scrapy.settings import Settings as ScrapySettings
 
+    from ..settings import Settings
+
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
+
+HELP = {"help_option_names": ["-h", "--help"]}
+with_version = click.version_option(
+    __version__, "-V", "--version", message="scrapy-rep %(version)s"
+)
+FILE = click.Path()
+"""The type of an argument that may name a file, which the shell then completes."""
 
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
@@ -97,30 +108,49 @@ class Context:
     """The settings, the input and the output of one run of a tool."""
 
     def __init__(
-        self, project: ScrapySettings | None, as_json: bool, given: Sequence[str], fresh: bool
+        self,
+        project: ScrapySettings | None,
+        given: Sequence[str],
+        *,
+        as_json: bool,
+        fresh: bool,
+        quiet: bool,
     ) -> None:
+        self.as_json, self.fresh, self.quiet = as_json, fresh, quiet
+        self._project, self._given = project, given
+        self._repeated: Counter[str] = Counter()
+        if given:
+            self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
+
+    @functools.cached_property
+    def scrapy_settings(self) -> ScrapySettings:
+        """The settings of the project, with those that are given. They need Scrapy."""
         from scrapy.utils.project import get_project_settings
 
-        from ..settings import Settings
-
-        self.as_json, self.fresh = as_json, fresh
-        self._repeated: Counter[str] = Counter()
         try:
-            self.scrapy_settings = get_project_settings() if project is None else project
+            settings = get_project_settings() if self._project is None else self._project
         except Exception as error:  # of the project's own code
             text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
             raise CommandError(text) from None
-        for each in given:
+        for each in self._given:
             name, equals, value = each.partition("=")
             refuse_if(not (name and equals), "-s takes NAME=VALUE")
             try:
-                self.scrapy_settings.set(name, value, priority="cmdline")
+                settings.set(name, value, priority="cmdline")
             except ValueError as error:  # a setting of Scrapy that is a dict, and not JSON
                 raise CommandError(f"{name} is {value!r}, which is not JSON: {error}") from None
-        self.settings = Settings.read(self.scrapy_settings)
-        for name, similar in self.settings.unknown:
+        return settings
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        from ..settings import Settings
+
+        with naming_settings():
+            settings = Settings.read(self.scrapy_settings)
+        for name, similar in settings.unknown:
             hint = f" Do you mean {similar}?" if similar else ""
             self.warn(f"the setting {name} does not exist and is ignored.{hint}")
+        return settings
 
     def read_file(self, name: str) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
@@ -176,7 +206,12 @@ class Context:
                 sys.stdout.flush()
 
     def note(self, message: str, kind: str | None = None, *, level: str = "note") -> None:
-        """Write a remark to standard error. Only the first few of a kind are written."""
+        """Write a remark to standard error. Only the first few of a kind are written.
+
+        With ``-q``, only warnings are.
+        """
+        if self.quiet and level == "note":
+            return
         if kind is not None:
             self._repeated[kind] += 1
             if self._repeated[kind] > MAX_REPEATED:
@@ -232,6 +267,17 @@ def writing(name: str = "the output") -> AbstractContextManager[None]:
     return reading(name, verb="write")
 
 
+@contextmanager
+def naming_settings() -> Iterator[None]:
+    """Raise :class:`CommandError` for a setting that cannot be read."""
+    from ..exceptions import SettingError
+
+    try:
+        yield
+    except SettingError as error:
+        raise CommandError(str(error)) from None
+
+
 def need(what: str, *packages: str) -> None:
     """Raise :class:`CommandError` if packages are missing. ``what`` begins its message."""
     missing = [each for each in packages if find_spec(each) is None]
@@ -262,25 +308,24 @@ def tool(
             form, as_json = values.pop("format", None), values.pop("json", False)
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
-            given, fresh = values.pop("set"), values.pop("fresh", False)
+            given, options = values.pop("set"), {"quiet": values.pop("quiet")}
+            options |= {"as_json": as_json or form == "json", "fresh": values.pop("fresh", False)}
             words = (each if isinstance(each, tuple) else (each,) for each in values.values())
             if sum(each.count(STANDARD_INPUT) for each in words) > 1:
                 raise click.UsageError("only one argument can be standard input")
-            from ..exceptions import SettingError
-
             try:
-                with closing(Context(ctx.obj, as_json or form == "json", given, fresh)) as context:
+                with closing(Context(ctx.obj, given, **options)) as context:
                     return function(context, **values)
-            except (FileError, SettingError) as error:
+            except FileError as error:
                 raise CommandError(str(error)) from None
 
         lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
         codes = {**EXIT_CODES, ExitCode.OK: "none of the following"}
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
-        command = click.command(help=text, epilog=epilog)(run)
+        command = click.command(help=text, epilog=epilog, context_settings=HELP)(run)
         command.params += _common_options(records, reads_sites)
-        return command
+        return with_version(command)
 
     return decorate
 
@@ -288,6 +333,29 @@ def tool(
 def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
     codes = (f"  {code.value:>3}  {text}" for code, text in texts.items() if text)
     return "\n".join(["\b", "Exit codes:", *codes])
+
+
+def completing(
+    values: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a value in the shell, or the last one of a list with commas."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        found = (each for each in values() if each.lower().startswith(last.lower()))
+        return [f"{before}{comma}{each}" for each in found]
+
+    return complete
+
+
+def _settings() -> Iterable[str]:
+    from scrapy.settings import default_settings
+
+    from ..settings import Settings
+
+    own = (each.metadata["setting"].name for each in fields(Settings) if each.metadata)
+    names = dict.fromkeys((*own, *filter(str.isupper, dir(default_settings))))
+    return (f"{name}=" for name in names)
 
 
 def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Option]:
@@ -302,7 +370,9 @@ def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Op
         metavar="NAME=VALUE",
         help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
         "writes the log of Scrapy to standard error.",
+        shell_complete=completing(_settings),
     )
+    quiet = click.Option(["-q", "--quiet"], is_flag=True, help="Leave out the notes.")
     form = click.Option(["--format"], type=click.Choice(("text", "json")), help="Default: text.")
     as_json = click.Option(["--json"], is_flag=True, help="JSON Lines, as --format json.")
     text = "Print the JSON Schema of the records, and exit."
@@ -313,7 +383,7 @@ def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Op
         is_flag=True,
         help="Ask each site, also if the store has its robots.txt. The answer replaces that one.",
     )
-    others = [fresh, settings] if reads_sites else [settings]
+    others = [fresh, quiet, settings] if reads_sites else [quiet, settings]
     return [form, as_json, *others, described] if records else others
 
 

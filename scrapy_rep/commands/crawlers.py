@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
+import click
 from msgspec import Struct, convert, field, toml
 
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens, text_of
@@ -15,7 +16,7 @@ from ..protocol.lint import Code, lint
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, ExitCode, refuse_if, tool
+from .context import Context, ExitCode, completing, refuse_if, tool
 from .policy import Policy
 from .texts import table
 
@@ -56,6 +57,11 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
     def groups(self) -> str:
         """The groups that apply, the first that the file has: ``Applebot, Googlebot, *``."""
         return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
+
+    def has(self, words: Sequence[str]) -> bool:
+        """Return whether a word is a part of its name, operator, tokens or purposes; if any."""
+        text = " ".join((self.name, self.operator, *self.tokens, *self.purposes)).lower()
+        return not words or any(word.lower() in text for word in words)
 
     @property
     def agent(self) -> Agent:
@@ -209,21 +215,30 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     return ()
 
 
+def agent_names() -> Iterable[str]:
+    """Return the names that ``-a`` knows: those of crawlers, and purposes."""
+    return (*(crawler.name for crawler in well_known_crawlers()), *PURPOSES)
+
+
 @tool(
     "List the well-known crawlers that -a knows: what each one fetches pages for, which group of a "
     "robots.txt it follows if none names it, and whether its operator says that it follows the "
     "file. JSON also has the page that says so, with its date.",
     ("crawlers", "all of them"),
+    ("crawlers google ai-use", "those of an operator, and those with a purpose"),
     ("crawlers --json > crawlers.jsonl", "the whole table, with sources and notes"),
     records=(Crawler,),
 )
-def crawlers_tool(context: Context) -> int:
+@click.argument("words", nargs=-1, metavar="[WORD]...", shell_complete=completing(agent_names))
+def crawlers_tool(context: Context, words: Sequence[str]) -> int:
     # It is readable at 80 columns.
     heads = ("Crawler", "Operator", "Purposes", "Falls back to", "robots.txt")
     made = table(*heads, padding=(0, 1, 0, 0))
-    for column, width in zip(made.columns, (25, 11, 12, 13, 10), strict=True):
-        column.width = width
-    for crawler in well_known_crawlers():
+    for column, width in zip(made.columns, (24, 9, 15, 13, 10), strict=True):
+        column.max_width, column.no_wrap, column.overflow = width, True, "ellipsis"
+    found = [crawler for crawler in well_known_crawlers() if crawler.has(words)]
+    refuse_if(not found, f"no well-known crawler has {' or '.join(words)}")
+    for crawler in found:
         if context.as_json:
             context.record(crawler)
         others = crawler.groups.partition(", ")[2] or "no other"

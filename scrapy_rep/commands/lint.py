@@ -24,9 +24,18 @@ from ..protocol.lint import NOT_ROBOTS_TXT, Finding, Source, about_file, fix, li
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import cut, printable
-from ..reports.files import write_atomically
 from ..reports.records import count
-from .context import STANDARD_INPUT, CommandError, Context, ExitCode, refuse_if, tool, writing
+from .context import (
+    FILE,
+    STANDARD_INPUT,
+    CommandError,
+    Context,
+    ExitCode,
+    completing,
+    refuse_if,
+    tool,
+    writing,
+)
 from .crawlers import known_tokens
 from .explain import Answer, reason_text
 from .policy import Policy
@@ -37,6 +46,9 @@ _MAX_NAME = 1000
 _MAX_BEFORE, _MAX_LINE = 60, 100
 """Characters of a line that are shown before the place of a finding, and in all."""
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+_COMPLETE = completing(lambda: (text for code in Code for text in (code, code.short_name)))
 
 
 class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
@@ -75,14 +87,21 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     records=(LintFinding,),
     reads_sites=True,
 )
-@click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
+@click.argument("names", nargs=-1, required=True, metavar="ROBOTS...", type=FILE)
 @click.option(
     "--select",
     multiple=True,
     metavar="CODE[,CODE]",
     help="Report only these findings: codes, beginnings of codes, or names.",
+    shell_complete=_COMPLETE,
 )
-@click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="CODE[,CODE]",
+    help="Leave out these findings.",
+    shell_complete=_COMPLETE,
+)
 @click.option("--fix", "fixes", is_flag=True, help="Make the safe corrections.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
 @click.option(
@@ -91,7 +110,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     is_flag=True,
     help="With --fix or --diff: also corrections that may change what is allowed.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="One line for each finding, and nothing else.")
 def lint_tool(
     context: Context,
     names: Sequence[str],
@@ -100,7 +118,6 @@ def lint_tool(
     fixes: bool,
     diff: bool,
     unsafe: bool,
-    quiet: bool,
 ) -> int:
     selected, ignored = _codes(select), _codes(ignore)
     refuse_if(fixes and diff, "--fix and --diff exclude each other")
@@ -125,13 +142,15 @@ def lint_tool(
             matters |= _show_changes(name, body, fixed, context)
             continue
         if fixed != body:
+            from ..reports.files import write_atomically
+
             with writing(name):
                 write_atomically(Path(name), fixed)
             context.note(f"{name} is corrected")
         findings = lint(fixed, select=selected, ignore=ignored, crawlers=known_tokens())
-        _write(name, fixed, findings, context, quiet=quiet)
+        _write(name, fixed, findings, context, quiet=context.quiet)
         found += findings
-    if found and not quiet and not context.as_json:
+    if found and not context.quiet and not context.as_json:
         _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
@@ -143,11 +162,13 @@ def lint_tool(
     "Explain findings of lint, each with an example and what to write instead. Without a code, "
     "list all of them.",
     ("rule R202", "what a code means"),
-    ("rule missing-colon R4", "by its name, and all that begin so"),
+    ("rule colon R4", "by a part of its name, and all that begin so"),
 )
-@click.argument("names", nargs=-1, metavar="[CODE]...")
+@click.argument("names", nargs=-1, metavar="[CODE]...", shell_complete=_COMPLETE)
 def rule_tool(context: Context, names: Sequence[str]) -> int:
-    codes = codes_of(_codes(names))
+    parts = [name for name in names if any(name.lower() in code.short_name for code in Code)]
+    codes = codes_of(_codes([name for name in names if name not in parts]))
+    codes |= {code for code in Code for part in parts if part.lower() in code.short_name}
     if not codes:
         context.write("".join(f"{each}  {each.severity:7}  {each.short_name}\n" for each in Code))
     text = (files(__package__) / "lint_codes.md").read_text("utf-8")

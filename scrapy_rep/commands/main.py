@@ -15,13 +15,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
-from .. import __version__
 from ..protocol.printable import printable
 
 try:
     import click
 
-    from .context import ExitCode, NoAnswerError, exit_code_help, writing
+    from .context import HELP, ExitCode, NoAnswerError, exit_code_help, with_version, writing
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")
@@ -107,8 +106,9 @@ class Tools(click.Group):
     subcommand_metavar="TOOL [OPTION ...] [ARGUMENT ...]",
     options_metavar="",
     invoke_without_command=True,
+    context_settings=HELP,
 )
-@click.version_option(__version__, message="scrapy-rep %(version)s")
+@with_version
 @click.pass_context
 def tools(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:

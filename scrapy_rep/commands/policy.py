@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ..origin import Origin, State
 from ..protocol.access import REASONS
 from ..protocol.access import Answer as AccessAnswer
 from ..protocol.lines import read
@@ -19,6 +18,7 @@ from ..protocol.verdict import Verdict
 from ..reports.records import LATEST, moment, utc
 
 if TYPE_CHECKING:
+    from ..origin import Origin
     from .texts import Row
 
 
@@ -81,7 +81,7 @@ class Policy:
 
 
 def access_of(origin: Origin) -> Access:
-    is_unreachable = origin.state is State.UNREACHABLE
+    is_unreachable = origin.state == "unreachable"  # the module of State needs Scrapy
     if origin.result.is_unavailable:
         state = REASONS[origin.result].value
     elif origin.content is None:

@@ -24,10 +24,9 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.misc import load_object
 
 from ..addon import Addon
-from ..exceptions import SettingError
 from ..middleware import RobotsTxtMiddleware
 from ..protocol.paths import robots_txt_url
-from .context import CommandError, NoAnswerError
+from .context import CommandError, NoAnswerError, naming_settings
 from .policy import Policy, access_of
 
 T = TypeVar("T")
@@ -162,8 +161,9 @@ def open_session(settings: ScrapySettings, *, fresh: bool = False) -> Iterator[S
     thread = Thread(target=run, name="scrapy", daemon=True)
     thread.start()
     try:
-        session = made.result()
-    except (CommandError, SettingError):
+        with naming_settings():
+            session = made.result()
+    except CommandError:
         raise
     except Exception as error:
         raise CommandError(

@@ -21,18 +21,15 @@ from urllib.parse import urlsplit
 from ..protocol.access import recognize
 from ..protocol.lines import read
 from ..protocol.parser import has_rules
-from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
+from ..protocol.paths import ROBOTS_TXT, lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
 from ..reports.records import age
-from ..stores.base import StoreError
-from ..stores.registry import open_for_tool
-from ..stores.threaded import ThreadedStore
-from ..stores.urls import without_password
 from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, need, reading, refuse_if
 from .policy import Access, Policy
 
 if TYPE_CHECKING:
+    from ..stores.threaded import ThreadedStore
     from .session import Session
 
 FORMS = "a file ('-': standard input), or a site"
@@ -110,6 +107,17 @@ def is_file(name: str) -> bool:
     folder, slash, _ = name.partition("/")
     # No domain ends so. A name that does, and that is not a file, is a file that is missing.
     return name.endswith(".txt") and "://" not in name and not (slash and "." in folder)
+
+
+def robots_txt_here(context: Context) -> str:
+    """Return the name of the robots.txt in the current folder, and say that it is used."""
+    name = ROBOTS_TXT.removeprefix("/")
+    is_missing = not Path(name).is_file()
+    refuse_if(
+        is_missing, f"there is no {name} in this folder: name one with --robots, or write URLs"
+    )
+    context.note(f"the {name} of this folder is used; --robots names another one")
+    return name
 
 
 def of_file(name: str, body: bytes) -> Policy:
@@ -206,6 +214,10 @@ def archive_reader() -> Any:
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
+    from ..stores.base import StoreError  # they need Scrapy
+    from ..stores.registry import open_for_tool
+    from ..stores.urls import without_password
+
     name = without_password(url)
     is_name = "://" not in url
     refuse_if(is_name, f"{name} is not the URL of a store: write sqlite:///{name}, or redis://…")

@@ -27,9 +27,10 @@ from ..protocol.usage import REQUIRABLE, TDM, use_of
 from ..protocol.verdict import Verdict
 from ..reports.records import count
 from . import sources
-from .context import CommandError, Context, exit_code, refuse_if, tool
+from .context import FILE, CommandError, Context, exit_code, refuse_if, tool
 from .crawlers import ANY_CRAWLER, Agent, resolve
 from .explain import Check, Usage, context_lines, explain, reason_text
+from .policy import Policy
 from .sources import FORMS, Target, read_policies
 from .texts import STYLES, WORDS, Renderables, indented
 
@@ -85,27 +86,34 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     "'disallow AGENT PATH', such as 'disallow * /admin', or about a use of the content, such as "
     "'refuse train-ai /art/' or 'grant search /'. '*' is any crawler without a group of its own. "
     "'#' starts a comment.",
-    ("test expectations.txt --robots robots.txt", "test a file before it is published"),
+    ("test expectations.txt", "test ./robots.txt before it is published"),
     ("test expectations.txt --robots example.com", "test the robots.txt of a site"),
     found="an expectation failed",
     unknown="a site is unreachable",
     records=(Test,),
     reads_sites=True,
 )
-@click.argument("name", metavar="EXPECTATIONS")
-@click.option("--robots", required=True, metavar="ROBOTS", help=f"{FORMS}.")
-def test_tool(context: Context, name: str, robots: str) -> int:
+@click.argument("name", metavar="EXPECTATIONS", type=FILE)
+@click.option(
+    "--robots",
+    metavar="ROBOTS",
+    type=FILE,
+    help=f"{FORMS}. Default: ./robots.txt for paths, and for a URL its site.",
+)
+def test_tool(context: Context, name: str, robots: str | None) -> int:
     text = context.read_file(name)
-    (policy,) = read_policies([robots], context)
-    expectations = read_expectations(text, name, policy.origin or "")
+    given = None if robots is None else read_policies([robots], context)[0]
+    origin = None if given is None else given.origin
+    expectations = read_expectations(text, name, origin or "")
+    policies = _policies(expectations, given, context)
     for warning in filter(None, dict.fromkeys(each.agent.warning for each in expectations)):
         context.warn(warning)
     for each in expectations:
-        doubt = each.agent.misspelling(policy.robots)
+        doubt = each.agent.misspelling(policies[each.target.origin].robots)
         refuse_if(doubt, f"{name}, line {each.line}: {doubt}")
     counts: Counter[bool | None] = Counter()
     for each in expectations:
-        agent, url = each.agent, each.target.url
+        agent, url, policy = each.agent, each.target.url, policies[each.target.origin]
         verdict = None if policy.access.is_unreachable else agent.verdict(policy, url)
         check = explain(each.target, agent, policy, verdict)
         holds = each.holds(verdict, check.usage or None)
@@ -118,6 +126,17 @@ def test_tool(context: Context, name: str, robots: str) -> int:
     if not context.as_json:
         context.print([_summary(counts)])
     return exit_code(+counts)
+
+
+def _policies(
+    expectations: Sequence[Expectation], given: Policy | None, context: Context
+) -> dict[str | None, Policy]:
+    """Return the policies that are tested, by the origins of the expectations; None for paths."""
+    origins = list(dict.fromkeys(each.target.origin for each in expectations))
+    if given is not None:
+        return dict.fromkeys(origins, given)
+    names = [origin or sources.robots_txt_here(context) for origin in origins]
+    return dict(zip(origins, read_policies(names, context), strict=True))
 
 
 def read_expectations(text: bytes, name: str, origin: str) -> list[Expectation]:

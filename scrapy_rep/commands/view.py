@@ -41,8 +41,8 @@ from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.tdmrep import TdmRule
 from ..reports.records import count
-from .context import CommandError, Context, ExitCode, refuse_if, tool
-from .crawlers import Agent, agents_of
+from .context import CommandError, Context, ExitCode, completing, refuse_if, tool
+from .crawlers import Agent, agent_names, agents_of
 from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
 from .sources import is_file, note_age, site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
@@ -181,6 +181,7 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     "-a",
     "--agent",
     metavar="AGENT",
+    shell_complete=completing(agent_names),
     help="Judge by what the site says to this crawler. The page is requested with the User-Agent "
     "of the settings.",
 )

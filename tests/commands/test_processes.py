@@ -173,7 +173,7 @@ def test_signals_while_a_tool_waits_for_input(number: int) -> None:
 def test_completion_in_the_shell() -> None:
     environment = {"_SCRAPY_REP_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
     code = "import sys; sys.argv[0] = 'scrapy-rep'; from scrapy_rep.commands.main import console"
-    words = "scrapy-rep check --fr"
+    words = "scrapy-rep check --fro"
     done = tool(python=("-c", f"{code}; console()"), COMP_WORDS=words, **environment)
     assert done.out.splitlines() == ["plain,--from", "plain,--from-format"]
 
