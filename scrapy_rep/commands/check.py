@@ -186,7 +186,9 @@ def check_tool(
     if robots is None and not (source or plan or archives) and all(map(_is_path, urls)):
         robots = sources.robots_txt_here(context)
     file = None if robots is None else sources.read_policies([robots], context)[0]
-    checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plan, explains)
+    every = chain(urls, listed)
+    total = None if source is None else sources.lines_in(source)
+    checker = _Checker(context, named, every, kinds, file, archives, plan, explains, total)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
 
@@ -208,24 +210,34 @@ class _Checker:
     archives: Sequence[str]
     has_plan: bool
     explains: bool
+    total: int | None
+    """How many URLs there are, if that is known."""
     plans: dict[str | None, Plan] = field(default_factory=dict)
     counts: Counter[bool | None] = field(default_factory=Counter)
     unknown: int = 0
     """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
     these URLs have a verdict, because a crawl drops them."""
+    batch: list[Target] = field(default_factory=list)
+    """The URLs whose robots.txt files are being fetched."""
     policies: dict[str | None, Policy] = field(default_factory=dict)
     since: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
         try:
-            for targets in self._batches(session):
-                self._write([self._answer(*each) for each in product(targets, self.agents)])
+            batches = self.context.counted(self._batches(session), "URLs", self.total, len)
+            with self.context.interruptible():
+                for targets in batches:
+                    self._write([self._answer(*each) for each in product(targets, self.agents)])
+            if self.context.is_interrupted:
+                known = [target for target in self.batch if target.origin in self.policies]
+                self._write([self._answer(*each) for each in product(known, self.agents)])
         finally:
             self._write_totals()
         if not self.counts:
             self.context.note("there are no URLs to check")
-        return ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
+        code = ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
+        return self.context.end_code(code, reads_sites=session is not None)
 
     def _write(self, batch: Sequence[_Answer]) -> None:
         if self.explains:
@@ -251,7 +263,7 @@ class _Checker:
         """Yield the URLs, after their robots.txt files were fetched."""
         size = MAX_BATCH if self.archives else FIRST_BATCH  # each batch reads the whole archives
         while True:
-            targets: list[Target] = []
+            targets = self.batch = []
             length = 0
             for url in islice(self.urls, size):
                 targets.append(sources.site_of(url, self.context, in_file=self.file is not None))
@@ -265,6 +277,7 @@ class _Checker:
             elif session is not None:
                 self._fetch(targets, session)
             self.unknown += sum(not target.is_valid for target in targets)
+            self.batch = []
             yield targets
             size = min(2 * size, MAX_BATCH)
 

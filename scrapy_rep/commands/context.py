@@ -9,9 +9,10 @@ import functools
 import json
 import operator
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import fields
 from enum import IntEnum
 from importlib.util import find_spec
@@ -28,6 +29,7 @@ from ..reports.records import FileError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.status import Status
     from scrapy.settings import Settings as ScrapySettings
 
     from ..settings import Settings
@@ -45,6 +47,9 @@ FILE = click.Path()
 
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
+
+INTERVAL = 10.0
+"""Seconds between two lines about long work."""
 
 MAX_REMARK = 500
 """Characters of a remark that are shown."""
@@ -118,6 +123,7 @@ class Context:
     ) -> None:
         self.as_json, self.fresh, self.quiet = as_json, fresh, quiet
         self._project, self._given = project, given
+        self.is_interrupted = False
         self._repeated: Counter[str] = Counter()
         if given:
             self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
@@ -223,6 +229,57 @@ class Context:
             raise
         except OSError:  # such as a full disk: the answers are written all the same
             return
+
+    def counted(
+        self,
+        items: Iterable[T],
+        what: str,
+        total: int | None = None,
+        size: Callable[[T], int] = lambda _: 1,
+    ) -> Iterator[T]:
+        """Yield the items of long work, and say on standard error how many are done, and how fast.
+
+        ``size`` returns how many an item stands for.
+        """
+        of = "" if total is None else f" of {total:,}"
+        done, started = 0, time.monotonic()
+        said = started
+        with self._display() as display:
+            for item in items:
+                yield item
+                done, now = done + size(item), time.monotonic()
+                text = f"{done:,}{of} {what}, {done / max(now - started, 0.001):,.0f} a second"
+                if display is not None:
+                    display.update(text)
+                elif now - said >= INTERVAL:
+                    said = now
+                    self.note(text)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """End work at Ctrl-C, and not the tool, which can then write what is known."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+
+    def _display(self) -> AbstractContextManager[Status | None]:
+        """Return a line of a terminal with a text that changes; None if there is no terminal."""
+        if self.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
+            return nullcontext()
+        from rich.console import Console
+
+        return Console(stderr=True).status("")
+
+    def end_code(self, code: int, *, reads_sites: bool = False) -> int:
+        """Return the exit code at the end. After Ctrl-C, say how the work goes on."""
+        if not self.is_interrupted:
+            return code
+        how = "run it again"
+        if reads_sites and self.settings.store is None:
+            how += "; with -s REP_STORE=sqlite:///store.sqlite, what was fetched is not asked again"
+        self.warn(f"interrupted: this is what is known until now. To go on, {how}")
+        return ExitCode.INTERRUPTED
 
     def warn(self, message: str, kind: str | None = None) -> None:
         self.note(message, kind, level="warning")

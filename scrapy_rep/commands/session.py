@@ -32,7 +32,9 @@ from .policy import Policy, access_of
 T = TypeVar("T")
 
 END_TIMEOUT = 5.0
-"""Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
+"""Seconds that Scrapy has to end. Then the program ends without it."""
+INTERRUPTED_TIMEOUT = 0.2
+"""As END_TIMEOUT, after Ctrl-C."""
 
 ENDED_EARLY = "Scrapy ended before the tool did"
 
@@ -73,6 +75,7 @@ class Session(Spider):
     fresh: bool
     made: Future[Session]
     ended: Future[None]
+    is_interrupted = False
 
     async def start(self) -> AsyncIterator[Any]:
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
@@ -112,7 +115,11 @@ class Session(Spider):
                 pending += 1
             if not pending:
                 return
-            future = done.get()
+            try:
+                future = done.get()
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+                raise
             if future is self.ended:
                 raise NoAnswerError(ENDED_EARLY)  # by a component of the project
             pending -= 1
@@ -173,7 +180,7 @@ def open_session(settings: ScrapySettings, *, fresh: bool = False) -> Iterator[S
         yield session
     finally:
         session.stop()
-        thread.join(END_TIMEOUT)
+        thread.join(INTERRUPTED_TIMEOUT if session.is_interrupted else END_TIMEOUT)
 
 
 def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:

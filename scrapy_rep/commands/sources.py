@@ -243,6 +243,17 @@ MAX_LINE = 1 << 20
 _HEAD = 1 << 12
 
 
+def lines_in(name: str) -> int | None:
+    """Return about how many URLs a file has: its lines. None if they cannot be counted in advance.
+
+    That is so for standard input, and for files that are compressed or in XML.
+    """
+    if name.endswith((".gz", ".xml")) or not Path(name).is_file():
+        return None
+    with reading(name), Path(name).open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b"")) or None
+
+
 def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
     """Yield the URLs of a file; ``-`` is standard input. See :func:`numbered_urls`."""
     return (url for _, url in numbered_urls(name, form=form, field=field))

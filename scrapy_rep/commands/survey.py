@@ -30,7 +30,7 @@ from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
 from ..stores.urls import find_form, without_password
 from .context import FILE, MAX_BODY, Context, ExitCode, need, reading, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
-from .sources import archive_reader, numbered_urls, start_session, target_of, using_store
+from .sources import archive_reader, lines_in, numbered_urls, start_session, target_of, using_store
 from .texts import laid_out
 
 MAX_HEADER = 1 << 20
@@ -109,7 +109,7 @@ def survey_tool(
         if compare is not None:
             database.read(Path(compare), "before")
         path = Path(folder, "rows.jsonl")
-        with writing(str(path)), path.open("wb") as file:
+        with writing(str(path)), path.open("wb") as file, context.interruptible():
             file.writelines(encode(row) + b"\n" for row in inputs.rows())
         for each in (*inputs.row_files, path):
             database.read(each)
@@ -118,7 +118,7 @@ def survey_tool(
             database.write(Path(rows))
         found = database.survey(
             [without_password(name) if "://" in name else name for name in names],
-            complete=inputs.is_complete,
+            complete=inputs.is_complete and not context.is_interrupted,
             compared=compare is not None,
         )
     context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
@@ -126,7 +126,8 @@ def survey_tool(
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
         context.note(f"the page is {html}")
-    return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
+    code = ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
+    return context.end_code(code, reads_sites=inputs.reads_sites)
 
 
 class _Member(tarfile.TarInfo):
@@ -153,9 +154,13 @@ class Inputs:
 
     def rows(self) -> Iterator[Row]:
         """Yield the row of each site. A problem is a warning, and the rest is read."""
-        yield from chain.from_iterable(self._readers)
-        if self._lists:
-            yield from self._of_lists()
+        readers = [*self._readers, *([self._of_lists()] if self._lists else [])]
+        total = lines_in(self._lists[0]) if len(self._lists) == len(self._readers) == 1 else None
+        yield from self._context.counted(chain.from_iterable(readers), "sites", total)
+
+    @property
+    def reads_sites(self) -> bool:
+        return bool(self._lists)
 
     def _reader(self, name: str) -> Iterator[Row]:
         path = Path(name)
