@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.matcher import matches, matching, rank
+from ..protocol.matcher import Steps, matches, matching, rank
 from ..protocol.pacing import describe
 from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, agent_lines, records_of_groups
 from ..protocol.paths import path_of
@@ -286,7 +286,8 @@ def _length(rule: Rule, url: str) -> int:
     """Return the length of a rule for precedence, or of its folder if it names an index page."""
     ranked = rank([(rule.allow, rule.pattern.encode(), rule.line)], strict=False)
     path = path_of(url)
-    return next((length for length, _, _, pattern in ranked if matches(pattern, path)), 0)
+    steps = Steps.of(path)
+    return next((length for length, _, _, pattern in ranked if matches(pattern, path, steps)), 0)
 
 
 def _rows(record: Any) -> Iterator[Row]:

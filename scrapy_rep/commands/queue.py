@@ -20,7 +20,16 @@ from ..protocol.paths import host_of
 from ..protocol.printable import printable
 from ..settings import read_queue_url
 from ..stores.base import StoreError
-from .context import CommandError, Context, ExitCode, NoAnswerError, needing, refuse_if, tool
+from .context import (
+    CommandError,
+    Context,
+    ExitCode,
+    NoAnswerError,
+    naming_settings,
+    need,
+    refuse_if,
+    tool,
+)
 from .sources import target_of
 from .texts import MAX_CELL, Renderables, table
 
@@ -148,11 +157,13 @@ def queue_tool(context: Context, action: str, host: str, key: str | None, **opti
 
 def _run(context: Context, key: str | None, work: Callable[[SharedQueue], Awaitable[T]]) -> T:
     """Connect to Redis, and return what ``work`` returns for the queue."""
-    with needing("queue needs"):
-        from redis.exceptions import RedisClusterException, RedisError
+    need("queue needs", "redis")
+    from redis.exceptions import RedisClusterException, RedisError
 
-        from ..stores.redis_url import RedisURL, clients
-    name, url = read_queue_url(context.scrapy_settings)
+    from ..stores.redis_url import RedisURL, clients
+
+    with naming_settings():
+        name, url = read_queue_url(context.scrapy_settings)
     wanted = key or context.scrapy_settings.get("SCHEDULER_QUEUE_KEY") or "*"
 
     async def run() -> T:

@@ -121,12 +121,12 @@ class Fetcher:
         self.awaited: list[tuple[str, Request]] = []
         """The origins for whose files a request or its response waits outside of the queues, such
         as that of its final URL."""
-        self.answers: dict[str, Answer] | None = None
+        self.answers: dict[str, access.Answer] | None = None
         """The last response for each robots.txt, by the URL of the file, for tools that show it."""
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
 
-    def keep_answers(self) -> dict[str, Answer]:
+    def keep_answers(self) -> dict[str, access.Answer]:
         """Keep the last response for each file from now on. Returns where they are, by URL."""
         self.answers = {}
         return self.answers

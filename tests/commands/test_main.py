@@ -325,7 +325,7 @@ async def test_expectations_of_urls_ask_their_sites(web: Web, cli: Cli) -> None:
         ("crawlers ccb", ["plain,CCBot"]),
         (
             "lint --select R4,R60",
-            [f"plain,R4,R60{number}" for number in (1, 3, 5, 7)],
+            [f"plain,R4,R60{number}" for number in (1, 3, 5, 7, 8, 9)],
         ),
         ("rule missing-", ["plain,missing-colon", "plain,missing-slash"]),
         ("show -s REP_TI", ["plain,REP_TIMEOUT="]),

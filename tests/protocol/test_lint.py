@@ -19,7 +19,7 @@ from scrapy_rep.commands.crawlers import well_known_crawlers
 from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import Code, Correction, fix, lint
 from scrapy_rep.protocol.lint_checks import TRAINING_CRAWLERS
-from scrapy_rep.protocol.matcher import matches
+from scrapy_rep.protocol.matcher import Steps, matches
 from scrapy_rep.protocol.paths import path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import AIPREF_EARLIER
@@ -512,12 +512,13 @@ def google_rule(body: bytes, url: str, token: str) -> Rule | None:
     """
     robots = RobotsTxt.parse(body)
     agent = token if token in robots.agents else "*"
+    path = google_form(path_of(url))
     rules = [
         (len(pattern), rule.allow, -rule.line, rule)
         for each in robots.groups
         if agent in each.agents
         for rule in each.rules
-        if matches(pattern := google_form(rule.pattern), google_form(path_of(url)))
+        if matches(pattern := google_form(rule.pattern), path, Steps.of(path))
     ]
     return max(rules)[-1] if rules else None
 

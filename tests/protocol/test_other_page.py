@@ -126,7 +126,7 @@ def test_the_beginning_of_any_body_is_found(piece: bytes) -> None:
         (b'{\n "error": "not found"\n}', "JSON"),
         (b"[]", "JSON"),
         (rb"{\rtf1\ansi" + b"\n" + RULES, "an RTF document"),
-        (gzip.compress(RULES), "a gzip file"),
+        (gzip.compress(RULES, mtime=0), "a gzip file"),
         (b"PK\x03\x04\x14\0robots.txt" + RULES, "a zip file"),
         (
             b"PK\x03\x04\x14\0[Content_Types].xml PK\x03\x04word/document.xml",
