@@ -69,6 +69,8 @@ _TOKEN = re.compile(rb"[A-Za-z0-9_-]+").fullmatch
 _LINE_END = re.compile(rb"(\r\n|\r|\n)")
 
 _Span: TypeAlias = tuple[int, int]
+_Tokens: TypeAlias = list[bytes]
+_Best: TypeAlias = dict[str, RankedRule]
 
 
 class Correction(NamedTuple):
@@ -198,6 +200,8 @@ class Source:
         return self.finding(number, remark.code, message, advice)
 
 
+_Findings: TypeAlias = Iterator[Finding]
+
 NOT_ROBOTS_TXT = "publish plain text in UTF-8, or answer with 404 if there is no robots.txt"
 
 
@@ -308,7 +312,7 @@ def _corrected(body: bytes, codes: frozenset[Code], *, unsafe: bool) -> bytes:
     return source.mark + b"".join(source.pieces)
 
 
-def _findings_of_bytes(source: Source) -> Iterator[Finding]:
+def _findings_of_bytes(source: Source) -> _Findings:
     """Yield findings about byte order marks, encodings, NUL bytes and long lines."""
     if source.mark:
         code, message = Code.BYTE_ORDER_MARK, "not every crawler skips the byte order mark"
@@ -375,7 +379,7 @@ def _read_line(source: Source, number: int, content: bytes) -> _Line | None:
     return _Line(finding, name.lower(), record.field, record.value, span, colon)
 
 
-def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> Iterator[Finding]:
+def _findings_of_lines(source: Source, crawlers: Mapping[str, str]) -> _Findings:
     """Yield findings about lines that are skipped, misspelled or out of place, and values."""
     yield from _findings_of_bytes(source)
     known_crawlers = _Crawlers(crawlers)
@@ -425,7 +429,7 @@ def _about_content(
     return source.finding(number, Code.NO_COLON, "no colon, so the line is skipped", advice), left
 
 
-def _about_place(line: _Line, started: bool, rules: int) -> Iterator[Finding]:
+def _about_place(line: _Line, started: bool, rules: int) -> _Findings:
     if not started and line.field in _ONLY_IN_GROUPS:
         message = f"{_text(line.field)} before any user-agent line is ignored"
         yield line.finding(Code.OUTSIDE_GROUP, message, "write 'User-agent: *' above it")
@@ -434,7 +438,7 @@ def _about_place(line: _Line, started: bool, rules: int) -> Iterator[Finding]:
         yield line.finding(Code.MANY_RULES, message, "write fewer rules, with '*'")
 
 
-def _about_field(line: _Line) -> Iterator[Finding]:
+def _about_field(line: _Line) -> _Findings:
     name, span = line.name, (0, len(line.name))
     scheme = _FIELD_AND_SCHEME(name)
     if scheme and field_of(scheme[1]) in (b"sitemap", b"license") and line.value.startswith(b"//"):
@@ -472,7 +476,7 @@ def _about_unknown_field(line: _Line, span: _Span) -> Finding:
     return line.finding(code, message, advice, span, correction=correction, is_safe=False)
 
 
-def _about_spelling(line: _Line, span: _Span) -> Iterator[Finding]:
+def _about_spelling(line: _Line, span: _Span) -> _Findings:
     name, (_, end) = line.name, span
     advice, correction = f"write '{_text(line.field)}:'", None
     if line.colon < 0:
@@ -493,7 +497,7 @@ def _about_spelling(line: _Line, span: _Span) -> Iterator[Finding]:
         yield line.finding(Code.SPACE_BEFORE_COLON, message, advice, space, correction=added)
 
 
-def _about_token(line: _Line, crawlers: _Crawlers) -> Iterator[Finding]:
+def _about_token(line: _Line, crawlers: _Crawlers) -> _Findings:
     value, span = line.value, line.span
     tokens = tokens_of_line(value)
     if not value:
@@ -599,9 +603,7 @@ def _shorter(token: str) -> Iterator[str]:
         yield from (token[:at] + token[at + 1 :] for at in range(len(token)))
 
 
-def _about_value(
-    source: Source, line: _Line, text: bytes, crawlers: _Crawlers
-) -> Iterator[Finding]:
+def _about_value(source: Source, line: _Line, text: bytes, crawlers: _Crawlers) -> _Findings:
     """Yield the first mistake in a value. `text` is the line with its comment."""
     before, _, comment = text.partition(b"#")
     if line.is_rule and before[-1:] not in WHITE_SPACE and comment[:1].strip(WHITE_SPACE + b"#"):
@@ -748,7 +750,7 @@ def _sections(source: Source) -> list[_Section]:
     return found
 
 
-def _findings_of_groups(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+def _findings_of_groups(source: Source, sections: list[_Section]) -> _Findings:
     """Yield findings about the rules of groups, disallowed sitemaps, and a site that is closed."""
     of_everyone = [rule for each in sections if _EVERYONE in each.tokens for rule in each.rules]
     closing = _closing_line(of_everyone)
@@ -763,9 +765,7 @@ def _findings_of_groups(source: Source, sections: list[_Section]) -> Iterator[Fi
         yield from _about_sitemaps(source, sitemaps[:100])
 
 
-def _about_joined_section(
-    source: Source, section: _Section, closing: int | None
-) -> Iterator[Finding]:
+def _about_joined_section(source: Source, section: _Section, closing: int | None) -> _Findings:
     """Yield a finding about lines that look like sections of their own, but share their rules."""
     if not section.rules or len(section.agents) == 1:
         return
@@ -810,7 +810,7 @@ def _parts(source: Source, section: _Section) -> list[tuple[int, set[bytes]]]:
     return found
 
 
-def _about_equal_rules(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+def _about_equal_rules(source: Source, sections: list[_Section]) -> _Findings:
     """Yield findings about rules that match what a better one of the same group matches.
 
     Sections of the same token are one group. A rule is found if it decides for none of its tokens.
@@ -818,15 +818,15 @@ def _about_equal_rules(source: Source, sections: list[_Section]) -> Iterator[Fin
     """
     groups = _groups([(section.tokens, section.rules) for section in sections])
     merged = [_best(rule for each in group for rule in sections[each].rules) for group in groups]
-    of_section: dict[int, list[dict[str, RankedRule]]] = {}
+    of_section: dict[int, list[_Best]] = {}
     for best, group in zip(merged, groups, strict=True):
         for number in group:
             of_section.setdefault(number, []).append(best)
     for number, section in enumerate(sections):
-        yield from _about_rules_of_section(source, section, of_section.get(number, []))
+        yield from _about_rules(source, section, of_section.get(number, []))
 
 
-def _groups(sections: Sequence[tuple[list[bytes], Sized]]) -> dict[tuple[int, ...], list[bytes]]:
+def _groups(sections: Sequence[tuple[_Tokens, Sized]]) -> dict[tuple[int, ...], list[bytes]]:
     """Return the numbers of the sections that are one group for some tokens, and these tokens.
 
     Nothing if they are too many to compare. A section has its tokens, and what is compared of it.
@@ -842,17 +842,15 @@ def _groups(sections: Sequence[tuple[list[bytes], Sized]]) -> dict[tuple[int, ..
     return groups if compared <= _MAX_COMPARED else {}
 
 
-def _best(rules: Iterable[RawRule]) -> dict[str, RankedRule]:
+def _best(rules: Iterable[RawRule]) -> _Best:
     """Return the rule that wins among those of the same `_stem`, by that."""
-    best: dict[str, RankedRule] = {}
+    best: _Best = {}
     for rule in rank(rules, strict=False):
         best.setdefault(_stem(rule[-1]), rule)
     return best
 
 
-def _about_rules_of_section(
-    source: Source, section: _Section, merged: list[dict[str, RankedRule]]
-) -> Iterator[Finding]:
+def _about_rules(source: Source, section: _Section, merged: list[_Best]) -> _Findings:
     best = _best(section.rules)
     for rule in section.rules:
         allow, value, line = rule
@@ -868,15 +866,10 @@ def _about_rules_of_section(
             length, disallows, decides, _ = winners[0]
             tokens = frozenset().union(*dict(section.agents).values()) if together else ()
             is_tie = not (allow or disallows) and ranked[0][0] == length
-            yield source.remark(
-                line,
-                checks.NEVER_DECIDES,
-                together=together.format(_names(sorted(tokens))),
-                field="allow" if allow else "disallow",
-                value=quoted(value),
-                reason=checks.TIE if is_tie else "",
-                decides=decides,
-            )
+            field, reason = "allow" if allow else "disallow", checks.TIE if is_tie else ""
+            together = together.format(_names(sorted(tokens)))
+            values = {"field": field, "value": quoted(value), "reason": reason, "decides": decides}
+            yield source.remark(line, checks.NEVER_DECIDES, together=together, **values)
 
 
 def _stem(pattern: str) -> str:
@@ -884,13 +877,13 @@ def _stem(pattern: str) -> str:
     return one_star(pattern).removesuffix("*$").removesuffix("*")
 
 
-def _about_closed_site(source: Source, rules: list[RawRule]) -> Iterator[Finding]:
+def _about_closed_site(source: Source, rules: list[RawRule]) -> _Findings:
     closing = [line for _, value, line in rules if value in _WHOLE]
     if closing and not any(allow for allow, _, _ in rules):
         yield source.remark(closing[0], checks.SITE_CLOSED)
 
 
-def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> Iterator[Finding]:
+def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> _Findings:
     robots = RobotsTxt(source.text[1:])
     disallowed: dict[int, bytes] = {}
     for sitemap in sitemaps:
@@ -916,7 +909,10 @@ class _Statement(NamedTuple):
     granted: bool
 
 
-def _about_usage(source: Source, sections: list[_Section]) -> Iterator[Finding]:
+_Statements: TypeAlias = list[_Statement]
+
+
+def _about_usage(source: Source, sections: list[_Section]) -> _Findings:
     """Yield findings about statements that contradict each other, or do not hold for a group."""
     runs = _statements(source, sections)
     groups = _groups(runs)
@@ -939,9 +935,7 @@ def _about_usage(source: Source, sections: list[_Section]) -> Iterator[Finding]:
                 yield from _about_lost_signal(source, section, field, lines)
 
 
-def _statements(
-    source: Source, sections: list[_Section]
-) -> list[tuple[list[bytes], list[_Statement]]]:
+def _statements(source: Source, sections: list[_Section]) -> list[tuple[_Tokens, _Statements]]:
     """Return what each run of user-agent lines states, and first what holds above all groups."""
     above = [
         _Statement(line, _rule_text(allow, value).strip("'"), b"", ("", use), allow)
@@ -954,9 +948,8 @@ def _statements(
     found = [([_ABOVE], above)]
     parsers = {row.field: row.parse for row in USAGE}
     ends = {*RULE_FIELDS, *parser.GROUP_FIELDS}
-    for (line, field, value), tokens in parser.records_of_groups(
-        source.text, strict=False, ends=ends
-    ):
+    records = parser.records_of_groups(source.text, strict=False, ends=ends)
+    for (line, field, value), tokens in records:
         parsed = parsers[field](value) if field in parsers else None
         if parsed is None or (tokens is None and field not in HELD_ABOVE):
             continue
@@ -973,8 +966,8 @@ def _statements(
 
 
 def _about_contradictions(
-    source: Source, above: list[_Statement], groups: list[list[_Statement]]
-) -> Iterator[Finding]:
+    source: Source, above: _Statements, groups: list[_Statements]
+) -> _Findings:
     """Yield a finding about each line that grants what another one for the same crawler refuses."""
     found: dict[int, tuple[_Statement, _Statement]] = {}
     for group in groups:
@@ -992,7 +985,7 @@ def _about_contradictions(
 
 def _about_training(
     source: Source, section: _Section, closes: int, granting: Mapping[bytes, _Statement | None]
-) -> Iterator[Finding]:
+) -> _Findings:
     """Yield a finding about a crawler that is shut out although training is granted."""
     names = [token for token in section.tokens if token in checks.TRAINING_CRAWLERS]
     found = (granting.get(token) for token in (_ABOVE, _EVERYONE, *names))
@@ -1004,7 +997,7 @@ def _about_training(
 
 def _about_lost_signal(
     source: Source, section: _Section, field: bytes, lines: Mapping[bytes, Mapping[bytes, int]]
-) -> Iterator[Finding]:
+) -> _Findings:
     """Yield a finding about a group that does not have the statement of everyone."""
     line = lines.get(_EVERYONE, {}).get(field)
     lost = [
@@ -1015,6 +1008,5 @@ def _about_lost_signal(
     ]
     if line and lost:
         names = _names(token for _, token in lost)
-        yield source.remark(
-            lost[0][0], checks.LOST, name=field.decode().title(), line=line, names=names
-        )
+        values = {"name": field.decode().title(), "line": line, "names": names}
+        yield source.remark(lost[0][0], checks.LOST, **values)
