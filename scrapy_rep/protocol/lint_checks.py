@@ -158,7 +158,7 @@ LINES = [
     LineCheck(
         Code.SEVERAL_RECORDS,
         re.compile(
-            rb"(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])+[ \t]*%b[ \t]*:"
+            rb"(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])[ \t]*%b[ \t]*:"
             % _ANY_NAME,
             re.IGNORECASE,
         ).search,
