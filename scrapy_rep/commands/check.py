@@ -27,7 +27,6 @@ from ..reports.records import count, moment
 from ..settings import turns_obeying_off
 from . import sources
 from .context import (
-    FILE,
     Context,
     ExitCode,
     completing,
@@ -112,12 +111,9 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
 @click.option(
     "--robots",
     metavar="ROBOTS",
-    type=FILE,
     help=f"Use this robots.txt for every URL: {FORMS}. Default for paths: ./robots.txt.",
 )
-@click.option(
-    "--from", "source", metavar="FILE", type=FILE, help="Read URLs from a file; '-': standard input"
-)
+@click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
 @click.option(
     "--from-format",
     type=click.Choice(FORMATS),
@@ -144,7 +140,6 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     "archives",
     multiple=True,
     metavar="FILE",
-    type=FILE,
     help="With --only: take the robots.txt files from this WARC file. May be repeated.",
 )
 def check_tool(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import re
 import sys
 import time
 from collections import Counter
@@ -42,8 +43,8 @@ HELP = {"help_option_names": ["-h", "--help"]}
 with_version = click.version_option(
     __version__, "-V", "--version", message="scrapy-rep %(version)s"
 )
-FILE = click.Path()
-"""The type of an argument that may name a file, which the shell then completes."""
+_FILES = re.compile(r"\b(FILE|ROBOTS|OLD|NEW|EXPECTATIONS|LIST)\b").search
+"""The values in the help that may name a file, which the shell then completes."""
 
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
@@ -381,6 +382,9 @@ def tool(
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
         command = click.command(help=text, epilog=epilog, context_settings=HELP)(run)
+        for parameter in command.params:
+            if _FILES(parameter.metavar or ""):
+                parameter.type = click.Path()
         command.params += _common_options(records, reads_sites)
         return with_version(command)
 

@@ -26,7 +26,6 @@ from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import cut, printable
 from ..reports.records import count
 from .context import (
-    FILE,
     STANDARD_INPUT,
     CommandError,
     Context,
@@ -87,7 +86,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     records=(LintFinding,),
     reads_sites=True,
 )
-@click.argument("names", nargs=-1, required=True, metavar="ROBOTS...", type=FILE)
+@click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
 @click.option(
     "--select",
     multiple=True,

@@ -11,7 +11,7 @@ import click
 from ..reports.answers import Obedience, obedience
 from ..reports.reading import read_reports
 from ..reports.records import Report
-from .context import FILE, Context, exit_code, need, refuse_if, tool, writing
+from .context import Context, exit_code, need, refuse_if, tool, writing
 from .texts import STYLES, laid_out
 
 _ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
@@ -30,8 +30,8 @@ _ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
     unknown="the report cannot tell",
     records=(Report,),
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=FILE)
-@click.option("--html", metavar="FILE", type=FILE, help="Also write the report as an HTML page.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
     for path in map(Path, files):
         logs = map(str, sorted(path.parent.glob(f"{escape(path.stem)}.*events.gz")))

@@ -23,7 +23,7 @@ from ..protocol.records import CONTENT_SIGNAL, CONTENT_USAGE, Records, RecordVal
 from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
-from .context import FILE, Context, ExitCode, exit_code, tool
+from .context import Context, ExitCode, exit_code, tool
 from .explain import Rule, lines_of_group, lines_text, stated_text
 from .policy import Access, Policy, access_rows
 from .sources import read_policies
@@ -87,7 +87,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     records=(Show,),
     reads_sites=True,
 )
-@click.argument("robots", metavar="ROBOTS", type=FILE)
+@click.argument("robots", metavar="ROBOTS")
 def show_tool(context: Context, robots: str) -> int:
     (policy,) = read_policies([robots], context)
     context.show(record_of(policy), _listing)
@@ -241,8 +241,8 @@ class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
     records=(Diff,),
     reads_sites=True,
 )
-@click.argument("old", metavar="OLD", type=FILE)
-@click.argument("new", metavar="NEW", type=FILE)
+@click.argument("old", metavar="OLD")
+@click.argument("new", metavar="NEW")
 def diff_tool(context: Context, old: str, new: str) -> int:
     policies = read_policies([old, new], context)
     record = Diff(old=policies[0].access, new=policies[1].access)

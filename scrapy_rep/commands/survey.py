@@ -28,7 +28,7 @@ from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
 from ..stores.urls import find_form, without_password
-from .context import FILE, MAX_BODY, Context, ExitCode, need, reading, refuse_if, tool, writing
+from .context import MAX_BODY, Context, ExitCode, need, reading, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
 from .sources import archive_reader, lines_in, numbered_urls, start_session, target_of, using_store
 from .texts import laid_out
@@ -76,17 +76,12 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     records=[Survey],
     reads_sites=True,
 )
-@click.argument(
-    "names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...", type=FILE
-)
+@click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
 @click.option(
-    "--rows",
-    metavar="FILE",
-    type=FILE,
-    help=f"Also write a row for each site: {', '.join(ROW_FILES)}.",
+    "--rows", metavar="FILE", help=f"Also write a row for each site: {', '.join(ROW_FILES)}."
 )
-@click.option("--compare", metavar="FILE", type=FILE, help="Rows of another survey.")
-@click.option("--html", metavar="FILE", type=FILE, help="Also write a page with charts.")
+@click.option("--compare", metavar="FILE", help="Rows of another survey.")
+@click.option("--html", metavar="FILE", help="Also write a page with charts.")
 def survey_tool(
     context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:

@@ -27,7 +27,7 @@ from ..protocol.usage import REQUIRABLE, TDM, use_of
 from ..protocol.verdict import Verdict
 from ..reports.records import count
 from . import sources
-from .context import FILE, CommandError, Context, exit_code, refuse_if, tool
+from .context import CommandError, Context, exit_code, refuse_if, tool
 from .crawlers import ANY_CRAWLER, Agent, resolve
 from .explain import Check, Usage, context_lines, explain, reason_text
 from .policy import Policy
@@ -93,11 +93,10 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     records=(Test,),
     reads_sites=True,
 )
-@click.argument("name", metavar="EXPECTATIONS", type=FILE)
+@click.argument("name", metavar="EXPECTATIONS")
 @click.option(
     "--robots",
     metavar="ROBOTS",
-    type=FILE,
     help=f"{FORMS}. Default: ./robots.txt for paths, and for a URL its site.",
 )
 def test_tool(context: Context, name: str, robots: str | None) -> int:

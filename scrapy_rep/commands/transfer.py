@@ -15,7 +15,7 @@ import click
 
 from ..protocol.paths import origin_of
 from ..stores.entry import LINE_LIMIT, from_line, to_line
-from .context import FILE, STANDARD_INPUT, Context, ExitCode, reading, tool, writing
+from .context import STANDARD_INPUT, Context, ExitCode, reading, tool, writing
 from .sources import lines_in, opened, using_store
 
 _TEXTS = {
@@ -35,7 +35,7 @@ _TEXTS = {
     unknown="an entry cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
-@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]", type=FILE)
+@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
     written = unreadable = 0
     with (
@@ -66,7 +66,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     unknown="a line cannot be read, or the store fails",
 )
 @click.argument("store_url", metavar="STORE")
-@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]", type=FILE)
+@click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 @click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     counts: Counter[str] = Counter()
