@@ -32,7 +32,7 @@ from scrapy_rep.reports.records import (
     utc,
 )
 from scrapy_rep.reports.survey import Survey
-from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings
+from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings, changed_settings
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
@@ -102,8 +102,10 @@ def report_of(*logs: SampleLog, **limits: int) -> Report:
 def log(run_id: str = "run", now: float = START, **settings: Any) -> SampleLog:
     """The log of a run."""
     read = Settings.read(ScrapySettings(settings))
-    run = Run(run_id, "sample", "scrapy-rep", "mybot", utc(now), utc(now), ["mybot"])
-    return SampleLog(run, FakeClock(now), read)
+    made = Run(run_id, "sample", "scrapy-rep", "mybot", utc(now), utc(now), ["mybot"])
+    made.settings = {name: repr(value) for name, value in changed_settings(read).items()}
+    made.max_crawl_delay = read.max_crawl_delay
+    return SampleLog(made, FakeClock(now), read)
 
 
 def sent(made: SampleLog, url: str, verdict: Verdict | None = None, **meta: Any) -> Request:

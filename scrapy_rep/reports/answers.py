@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from enum import Enum
+from math import inf
 from typing import NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
@@ -84,13 +85,17 @@ class Obedience(Enum):
     DISALLOWED = "disallowed"
 
 
+def is_whole(report: Report) -> bool:
+    """Whether the record shows all that was sent. If not, no sentence says that a thing was not."""
+    return all(run.sent_is_known and run.damage is None for run in report.runs)
+
+
 def obedience(report: Report) -> Obedience:
     """Return whether the crawl requested a disallowed page."""
     totals = report.totals
     if totals.disallowed:
         return Obedience.DISALLOWED
-    is_whole = all(run.sent_is_known and run.damage is None for run in report.runs)
-    if totals.sent_unchecked or not is_whole:
+    if totals.sent_unchecked or not is_whole(report):
         return Obedience.NOT_KNOWN
     return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
 
@@ -111,16 +116,44 @@ class Pace(NamedTuple):
 
     asked: list[HostPace]
     unasked: list[HostPace]
-    too_short: int
+    limited: list[HostPace]
+    """The hosts with requests in a shorter time than the site asked for, the shortest first."""
+    gaps: int
+    """Of hosts with a delay."""
+    below_applied: int
+    below_asked: int
+    limit: str
+    """What the delay that they asked for was longer than."""
+    ignored: int
+    """The runs without REP_OBEY_RATE_LIMITS."""
 
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-    asked = [host for host in report.hosts if host.delay and host.gaps]
-    asked.sort(key=lambda host: round((host.smallest_gap or 0) / (host.delay or 1), 3))
-    unasked = [host for host in report.hosts if not host.delay and host.gaps]
+
+    def share(host: HostPace) -> float:
+        return round((host.smallest_gap or 0) / max(host.asked or 0, host.applied or 0), 3)
+
+    asked = sorted((each for each in report.hosts if _delayed(each) and each.gaps), key=share)
+    unasked = [host for host in report.hosts if not _delayed(host) and host.gaps]
     unasked.sort(key=lambda host: host.smallest_gap or 0)
-    return Pace(asked, unasked, sum(host.too_short for host in asked))
+    limited = [host for host in asked if host.below_asked]
+    longest = max(run.max_crawl_delay or inf for run in report.runs)
+    is_limited = all((host.asked or 0) > longest for host in limited)
+    return Pace(
+        asked,
+        unasked,
+        limited,
+        sum(host.gaps for host in asked),
+        sum(host.below_applied for host in asked),
+        sum(host.below_asked for host in asked),
+        "REP_MAX_CRAWL_DELAY" if is_limited else "was applied",
+        sum(run.settings.get("REP_OBEY_RATE_LIMITS") == "False" for run in report.runs),
+    )
+
+
+def _delayed(host: HostPace) -> bool:
+    return bool(host.asked or host.applied)
 
 
 def unreachable(report: Report) -> list[OriginReport]:
@@ -162,7 +195,6 @@ def judged(report: Report) -> dict[str, bool | None]:
     runs, kept = report.runs, pace(report)
     is_identified = all(user_agents(report).values()) and all(run.tokens for run in runs)
     has_header = all("USER_AGENT" in run.scrapy_settings for run in runs)
-    is_shown = all(run.sent_is_known for run in runs)
     methods = downloads(report, "request_method_count/").keys()
     caches = all(
         run.scrapy_settings.get("HTTPCACHE_ENABLED", "").lower() in {"true", "1"}
@@ -174,7 +206,9 @@ def judged(report: Report) -> dict[str, bool | None]:
         "rules": {Obedience.DISALLOWED: False, Obedience.OBEYED: True}.get(obedience(report)),
         "user agent": is_identified and (has_header or None),
         "backoff": "REP_BACKOFF" not in is_off,
-        "speed": False if kept.too_short else (bool(kept.asked) and is_shown) or None,
+        "speed": False
+        if kept.below_applied or kept.below_asked
+        else (bool(kept.asked) and not kept.ignored and is_whole(report)) or None,
         "methods": methods <= {"GET", "HEAD"} if methods else None,
         "robots.txt cache": True,  # always: no setting turns it off
         "page cache": caches or None,

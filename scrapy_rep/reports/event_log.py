@@ -34,6 +34,7 @@ from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens, text_of
+from ..protocol.pacing import Pacing
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
 from ..protocol.verdict import Verdict
@@ -203,7 +204,11 @@ class CrawlLog(Events):
             self._add(records.FileEvent(digest, len(body), kept))
 
     def paced(self, origin: Origin, pace: str, delay: float) -> None:
-        self._add(records.PaceEvent(_text(pace), delay, at=self._at(), origin=origin.key))
+        pacing = origin.last_pacing
+        if pace and pacing is None and origin.content is not None:  # without REP_OBEY_RATE_LIMITS
+            pacing = Pacing.of(origin.content, tuple(self.run.tokens))
+        asked = min(pacing.seconds_between(self._at()), 1e12) if pacing is not None else 0.0
+        self._add(records.PaceEvent(_text(pace), asked, delay, at=self._at(), origin=origin.key))
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:
         if directives is not NO_DIRECTIVES:
@@ -284,6 +289,7 @@ class CrawlReport(CrawlLog):
             {name: _text(repr(value)) for name, value in changed_settings(settings).items()},
             archive=None if archive is None else _text(archive.file.path),
             scrapy_settings={name: _text(value) for name, value in of_scrapy.items()},
+            max_crawl_delay=settings.max_crawl_delay,
         )
         super().__init__(run, settings, clock, BackgroundFile(self._log_path))
         self._looping: Any = None

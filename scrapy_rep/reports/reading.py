@@ -169,12 +169,13 @@ class Database:
         for host in hosts:
             for (gap,) in self._sql.execute(MEDIAN, (host.host, host.gaps // 2)):
                 host.median_gap = gap
-        (totals,), (left_out,) = map(self._rows, ("totals", "left_out"))
+        (totals,), (sites,), (left_out,) = map(self._rows, ("totals", "sites", "left_out"))
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
             left_out=convert(left_out, records.LeftOut),
             totals=convert(totals, records.Counts),
+            sites=convert(sites, records.Sites),
             origins=list(origins.values()),
             hosts=hosts,
             files={row["sha256"]: convert(row, records.RobotsFile) for row in self._rows("texts")},

@@ -190,8 +190,11 @@ class AskedPace(Struct):
 
     records: str
     """``Crawl-delay: 2, Visit-time: 06:00-08:45``: the records for this crawler. Empty for none."""
+    asked: Seconds
+    """Between two requests, by these records. 0 for none."""
     applied: Seconds
-    """Between two requests to the host. 0 for none."""
+    """Between two requests to the host. 0 for none. Less than ``asked`` with REP_MAX_CRAWL_DELAY,
+    and without REP_OBEY_RATE_LIMITS."""
 
 
 class Statement(Struct):
@@ -235,9 +238,9 @@ class OriginReport(Struct):
 class HostPace(Struct):
     """The requests to one host, on all ports and with both schemes, robots.txt included.
 
-    The gaps are those between consecutive requests of one run: with a delay, only those before
-    requests that had to keep it. A shorter gap before the first of them is ignored: that request
-    left before the delay was known.
+    The gaps are those between consecutive requests of one run: with a delay that was asked for or
+    applied, only those before requests that had to keep it. A shorter gap before the first of them
+    is ignored: that request left before the delay was known.
     """
 
     host: str
@@ -247,10 +250,23 @@ class HostPace(Struct):
     """In seconds."""
     median_gap: float | None = None
     """Of an even number of gaps: the longer one of the two in the middle."""
-    delay: float | None = None
-    """The shortest delay that the crawl had to keep. None without any."""
-    too_short: int = 0
-    """The gaps that were shorter than the delay at both requests."""
+    asked: float | None = None
+    """The longest delay that a robots.txt of the host asked for before a request. None for none."""
+    applied: float | None = None
+    """The shortest delay that the crawl applied. None without any."""
+    below_applied: int = 0
+    """The gaps that were shorter than the delay that applied to both requests."""
+    below_asked: int = 0
+    """The gaps that were shorter than the delay that both requests were asked to keep."""
+
+
+class Sites(Struct):
+    """Numbers of origins, those included that are not listed."""
+
+    requested: int = 0
+    """To which requests for pages were sent."""
+    asked_pace: int = 0
+    """Whose robots.txt asked for a pace: Crawl-delay, Request-rate or Visit-time."""
 
 
 class RobotsFile(Struct):
@@ -299,6 +315,8 @@ class Run(Struct):
     """None if the run was killed, or if the disk did not answer."""
     sent_is_known: bool = True
     """False if the downloader of the crawl does not show what it sends."""
+    max_crawl_delay: Seconds | None = None
+    """REP_MAX_CRAWL_DELAY, in seconds. None if it is not known."""
     damage: str | None = None
     """What of the events of this run is missing."""
     scrapy_settings: dict[str, str] = {}
@@ -322,9 +340,11 @@ class Report(Struct, tag_field="type", tag="report"):
     left_out: LeftOut = field(default_factory=LeftOut)
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
+    sites: Sites = field(default_factory=Sites)
     origins: list[OriginReport] = []
     """Those with disallowed requests, then unreachable ones, then those with the most requests."""
     hosts: list[HostPace] = []
+    """Those with short gaps, then those with a delay, then those with the most requests."""
     files: dict[str, RobotsFile] = {}
     """By the SHA-256 of the file as it was received."""
 

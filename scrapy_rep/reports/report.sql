@@ -98,7 +98,7 @@ FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, numb
 
 -- The pace that a site asked for last.
 CREATE TABLE asked AS SELECT DISTINCT origin, last_value(json_object('records', records,
-    'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
+    'asked', asked, 'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS asked FROM pace;
 
 CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
@@ -133,25 +133,33 @@ FROM limits JOIN (SELECT *, row_number() OVER (PARTITION BY origin, kind
     FROM page JOIN listed USING (origin) GROUP BY 1, 2, 3))
 WHERE number <= max_names ORDER BY origin, kind, number;
 
--- The gaps between two requests to a host in one run. Of a host with a delay, those that count are
--- between requests that had to keep it. A request may have passed the middleware before the delay
--- was known.
-CREATE TABLE paced AS SELECT DISTINCT host FROM request
-WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL AND seconds > 0;
-CREATE TABLE gap AS SELECT *, gap IS NOT NULL AND (host NOT IN (SELECT host FROM paced)
-  OR delay > 0 AND (before > 0 OR gap >= delay)) AS counts
-FROM (SELECT host, seconds AS delay, round(at - lag(at) OVER one, 6) AS gap,
-    lag(seconds) OVER one AS before
-  FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL
-  WINDOW one AS (PARTITION BY host, run ORDER BY place));
+-- The gaps between two requests to a host in one run, with the delay that was applied and the one
+-- that the last robots.txt before the request asked for. Of a host with a delay, those that count
+-- are between requests that had to keep it. A request may have passed the middleware before the
+-- delay was known.
+CREATE INDEX pace_of ON pace(run, origin, place);
+CREATE TABLE passed AS SELECT place, run, host, at, seconds AS applied,
+  CASE WHEN origin IN (SELECT origin FROM pace WHERE asked > 0) THEN coalesce((
+    SELECT asked FROM pace WHERE pace.run = request.run AND pace.origin = request.origin
+    AND pace.place < request.place ORDER BY pace.place DESC LIMIT 1), 0) ELSE 0 END AS asked
+FROM request WHERE kind IN ('sent', 'robots.txt') AND host IS NOT NULL;
+CREATE TABLE gap AS SELECT *, gap IS NOT NULL
+  AND (host NOT IN (SELECT host FROM passed WHERE max(applied, asked) > 0)
+    OR delay > 0 AND (before > 0 OR gap >= delay)) AS counts
+FROM (SELECT host, asked, applied, max(applied, asked) AS delay,
+    round(at - lag(at) OVER one, 6) AS gap, lag(max(applied, asked)) OVER one AS before,
+    min(applied, lag(applied) OVER one) AS both_applied, min(asked, lag(asked) OVER one) AS both_asked
+  FROM passed WINDOW one AS (PARTITION BY host, run ORDER BY place));
 CREATE INDEX gap_of ON gap(host, gap) WHERE counts;
 
-CREATE TABLE host_rank AS SELECT host, count(*) AS requests, sum(counts) AS gaps,
-  min(CASE WHEN counts THEN gap END) AS smallest_gap,
-  min(nullif(delay, 0)) AS delay,
-  sum(counts AND gap < min(delay, before)) AS too_short,
-  row_number() OVER (ORDER BY count(*) DESC, host) AS rank
-FROM gap GROUP BY host;
+CREATE TABLE host_rank AS SELECT *, row_number() OVER (
+  ORDER BY below_applied + below_asked = 0, coalesce(asked, applied) IS NULL, requests DESC, host) AS rank
+FROM (SELECT host, count(*) AS requests, sum(counts) AS gaps,
+    min(CASE WHEN counts THEN gap END) AS smallest_gap,
+    nullif(max(asked), 0) AS asked, min(nullif(applied, 0)) AS applied,
+    sum(counts AND gap < both_applied) AS below_applied,
+    sum(counts AND gap < both_asked) AS below_asked
+  FROM gap GROUP BY host);
 
 CREATE VIEW hosts AS SELECT * FROM host_rank JOIN limits WHERE rank <= max_origins ORDER BY rank;
 
@@ -160,6 +168,10 @@ CREATE TABLE texts AS SELECT sha256, size,
   CASE WHEN sum(length(text)) OVER (ORDER BY place DESC) <= max_files_text THEN text END AS text
 FROM file JOIN limits
 WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) ORDER BY place;
+
+CREATE VIEW sites AS SELECT (SELECT count(*) FROM counts WHERE origin IS NOT NULL AND sent > 0)
+    AS requested,
+  (SELECT count(DISTINCT origin) FROM pace WHERE records != '') AS asked_pace;
 
 CREATE VIEW left_out AS SELECT
   (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin IS NOT NULL

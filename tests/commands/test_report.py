@@ -64,7 +64,7 @@ def test_the_summary(run: Run) -> None:
     ):
         assert text in done.out
     (row,) = (line.split() for line in lines if line.startswith("a.example"))
-    assert row == ["a.example", "2", "s", "2", "s", "2", "s", "0"]
+    assert row == ["a.example", *["none", "2", "s", "2", "s", "2", "s", "3", "0", "0"]]
 
     made = crawled()
     record = report(run, made, "--json").record

@@ -24,6 +24,7 @@ from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
+from scrapy_rep.reports.pages import report_summary
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import OriginReport, Report
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -258,7 +259,7 @@ async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: 
     (host,) = report.hosts
     received = gaps(site)
     assert host.gaps == len(received) == 4, "the first page did not wait"
-    assert (host.delay, host.too_short) == (0.3, 0)
+    assert (host.asked, host.applied, host.below_applied) == (0.3, 0.3, 0)
     assert host.smallest_gap is not None
     assert host.smallest_gap >= 0.3
     # A request arrives later than it is sent, by less than the time until its response.
@@ -268,8 +269,29 @@ async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: 
     origin = origin_in(report, site)
     pace = origin.pace
     assert pace is not None
-    assert (pace.records, pace.applied) == ("Crawl-delay: 0.3", 0.3)
+    assert (pace.records, pace.asked, pace.applied) == ("Crawl-delay: 0.3", 0.3, 0.3)
     assert origin.counts.delayed == outcome.stats["robotstxt/wait_count/pace"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "applied"),
+    [({"REP_MAX_CRAWL_DELAY": 0.1}, 0.1), ({"REP_OBEY_RATE_LIMITS": False}, None)],
+)
+async def test_a_pace_that_is_not_kept_is_not_the_one_that_was_asked_for(
+    web: Web, reported: Reported, settings: dict[str, Any], applied: float | None
+) -> None:
+    site = web.site("User-agent: *\nCrawl-delay: 50\n")
+    report = await reported(site.urls(*numbers(3)), settings)
+    (host,) = report.hosts
+    assert max(gaps(site)) < 50
+    assert (host.asked, host.applied, host.below_asked, host.below_applied) == (50, applied, 2, 0)
+    pace = origin_in(report, site).pace
+    assert pace is not None
+    assert (pace.asked, pace.applied) == (50, applied or 0)
+    (answer,) = (line for line in report_summary(report).splitlines() if line.startswith("Pace"))
+    (name,) = settings
+    assert answer.startswith("Pace\x1fNo: ")
+    assert name in answer
 
 
 # Bounds and bad input.

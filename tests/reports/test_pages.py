@@ -100,8 +100,11 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
         "1 request to https://news.example, allowed by a local rule (they agreed (mail)). Rule of "
         "the site: Disallow: /a, line 2, group *. URL: https://news.example/a/ours",
     ]
-    assert answers[PACE][0] == "No, 2 gaps too short"
-    assert "news.example: 2 of 26, smallest 0.4 s, asked 2 s." in answers[PACE]
+    assert answers[PACE][0] == "No, 2 gaps shorter than the delay that applied"
+    assert (
+        "news.example: asked 2 s, applied 2 s, smallest 0.4 s; of 26 gaps, 2 shorter than applied, "
+        "2 shorter than asked."
+    ) in answers[PACE]
     cells, details = row_of(report, "https://shop.example")
     assert cells[1].endswith("Disallowed request")
     assert "States of the robots.txt" in details
@@ -167,7 +170,8 @@ def test_what_is_missing_is_said() -> None:
     run = report_samples.run(archive=None, scrapy_settings={}, user_agent=agent)
     text = text_of(report_samples.empty(run))
     for sentence in (
-        "There are no origins.", "No site asked for a delay", "No site asked for one",
+        "There are no origins.", "No site asked for one",
+        "The record has no two requests to one host to which a delay applied.",
         "Each request of the spider was sent", "Nothing is left out.", f"{agent}; no contact",
         "No archive was kept (REP_ARCHIVE).",
     ):  # fmt: skip
@@ -219,7 +223,7 @@ def test_a_row_and_its_details() -> None:
         "robots.txt https://news.example/robots.txt",
         "Result Rules, status 200",
         "Last checked 2026-11-22 08:30:01 UTC, from the site",
-        "Pace asked for Crawl-delay: 2 Delay applied 2 s",
+        "Pace asked for Crawl-delay: 2 Delay asked for 2 s Delay applied 2 s",
         "Disallow: /search line 3, group * disallowed 0 3 https://news.example/search?q=a",
         "no rule matches group * allowed",
         "Page directive noindex : 4 responses, such as https://news.example/item/0",
@@ -370,10 +374,11 @@ URL = "(+https://bot.example/about)"
         (USER_AGENT, with_header(f"1.0 {URL}"), NOT_MET,
          "A user agent has no product token, so no robots.txt can name it."),
         (USER_AGENT, with_cache("", ""), NOT_TOLD, "does not have the header of the requests."),
-        (SPEED, crawl(), NOT_TOLD, "No robots.txt asked for a delay."),
+        (SPEED, crawl(), NOT_TOLD, "No site asked for one"),
         (SPEED, report_samples.report(), MET,
-         "5 hosts had a delay. Of 118 gaps between requests, 0 were shorter than the delay."),
-        (SPEED, report_samples.troubled(), NOT_MET, "were shorter than the delay."),
+         "5 hosts had a delay. Of 118 gaps between requests, 0 were shorter than the delay that "
+         "applied, and 0 shorter than the site asked for."),
+        (SPEED, report_samples.troubled(), NOT_MET, "2 were shorter than the delay that applied"),
         (SPEED, not_shown(), NOT_TOLD, "The record does not show each request that was sent."),
         (FILE_CACHE, crawl(), MET, "for robots.txt files"),
         (BACKOFF, crawl(downloads={"response_status_count/503": 2}), MET,

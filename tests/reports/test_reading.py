@@ -332,9 +332,9 @@ def test_gaps_are_those_of_a_host() -> None:
         clock.now += gap
         sent(made, f"{A}/", ALLOWED)
     (host,) = made.report().hosts
-    assert (host.requests, host.gaps, host.too_short) == (5, 3, 1)
+    assert (host.requests, host.gaps, host.below_applied) == (5, 3, 1)
     assert (host.smallest_gap, host.median_gap) == (1.5, 2.0)
-    assert host.delay == 2.0
+    assert (host.asked, host.applied, host.below_asked) == (None, 2.0, 0)
     assert made.report().totals.robots_txt == 1
 
 
@@ -411,4 +411,4 @@ def test_the_last_pace_is_stated() -> None:
         origin = fetched(made, A, f"User-agent: *\n{records}\n".encode())
         made.paced(origin, records, delay)
     (report,) = made.report().origins
-    assert report.pace == AskedPace("Crawl-delay: 2", 5)
+    assert report.pace == AskedPace("Crawl-delay: 2", 2, 5)
