@@ -44,7 +44,8 @@ def report_tool(context: Context, files: Sequence[str], html: str | None) -> int
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")
-    answer = _ANSWERS.get(obedience(report), True)
-    styles = {"Disallowed": STYLES[answer]}
+    obeyed = obedience(report)
+    answer = _ANSWERS.get(obeyed, True)
+    styles = {"Disallowed": STYLES[None if obeyed is Obedience.EXCEPTED else answer]}
     context.show(report, lambda each: laid_out(pages.report_summary(each), styles))
     return exit_code([answer])

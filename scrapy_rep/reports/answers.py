@@ -79,7 +79,8 @@ class Obedience(Enum):
     """Whether the crawl requested a disallowed page, by its own record."""
 
     OBEYED = "obeyed"
-    EXEMPT = "exempt"  # in part
+    EXCEPTED = "excepted"
+    """Only with an exception, or with `dont_obey_robotstxt` and a robots.txt that may disallow."""
     NOT_KNOWN = "not known"
     """The record does not show each request that was sent with its verdict, or it is damaged."""
     DISALLOWED = "disallowed"
@@ -97,7 +98,28 @@ def obedience(report: Report) -> Obedience:
         return Obedience.DISALLOWED
     if totals.sent_unchecked or not is_whole(report):
         return Obedience.NOT_KNOWN
-    return Obedience.EXEMPT if totals.sent_exempt else Obedience.OBEYED
+    return Obedience.EXCEPTED if totals.excepted else Obedience.OBEYED
+
+
+_GIVEN_BY = re.compile(r"[^()]* \(([^()]+)\)")
+
+
+def exceptions(report: Report) -> list[tuple[OriginReport, Deciding]]:
+    """Return what was sent under an exception or exempt, with its origin."""
+    reasons = (records.EXEMPT, Reason.LOCAL_RULE)
+    return [
+        (origin, each)
+        for origin in report.origins
+        for each in origin.deciding
+        if each.sent and each.reason in reasons and each.allowed is not False
+    ]
+
+
+def givers(report: Report) -> list[str]:
+    """Return who gave the exceptions of the local rules; their details if that is unclear."""
+    details = {each.detail or "": None for _, each in exceptions(report) if each.allowed}
+    found = ((_GIVEN_BY.fullmatch(detail), detail) for detail in details)
+    return [match[1] if match else detail for match, detail in found if detail]
 
 
 def disallowed(report: Report) -> list[Deciding]:

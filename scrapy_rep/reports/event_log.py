@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from errno import EACCES, EISDIR
-from functools import lru_cache
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -52,6 +51,7 @@ from . import records
 from .answers import SETTINGS
 from .files import BackgroundFile, path_from, write_atomically
 from .reading import read_reports
+from .records import kept_text
 
 if TYPE_CHECKING:
     from .archive import Archive
@@ -147,10 +147,10 @@ class CrawlLog(Events):
         if key is not None:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
         elif kind in ("dropped", "final-url"):  # the URL has no valid host
-            path = _text(without_credentials(url))
+            path = kept_text(without_credentials(url))
         else:  # data:, file: and other schemes without a robots.txt
             return
-        decided, at = _decided(verdict, broken), self._at()
+        decided, at = records.decided(verdict, broken), self._at()
         self._add(records.RequestEvent(kind, at, key, path, seconds, *decided))
 
     def fetched(self, origin: Origin, event: FetchResult | Entry, body: bytes | None) -> None:
@@ -182,9 +182,9 @@ class CrawlLog(Events):
             effect,
             origin.source,
             status,
-            url and _text(url),
-            [_text(each) for each in origin.redirects[:20]],
-            failure and _text(failure),
+            url and kept_text(url),
+            [kept_text(each) for each in origin.redirects[:20]],
+            failure and kept_text(failure),
             digest,
             at=self._at(),
             origin=origin.key,
@@ -208,7 +208,9 @@ class CrawlLog(Events):
         if pace and pacing is None and origin.content is not None:  # without REP_OBEY_RATE_LIMITS
             pacing = Pacing.of(origin.content, tuple(self.run.tokens))
         asked = min(pacing.seconds_between(self._at()), 1e12) if pacing is not None else 0.0
-        self._add(records.PaceEvent(_text(pace), asked, delay, at=self._at(), origin=origin.key))
+        self._add(
+            records.PaceEvent(kept_text(pace), asked, delay, at=self._at(), origin=origin.key)
+        )
 
     def page(self, url: str, directives: PageDirectives, usage: Mapping[str, bool]) -> None:
         if directives is not NO_DIRECTIVES:
@@ -226,31 +228,8 @@ class CrawlLog(Events):
         key = origin_of(url)
         if key is not None:
             path = cut(path_of(url), records.MAX_TEXT - len(key))
-            name, detail = _text(name), _text(detail)
+            name, detail = kept_text(name), kept_text(detail)
             self._add(records.PageEvent(kind, self._at(), key, path, name, detail, **flags))
-
-
-@lru_cache(maxsize=1000)  # most requests of a crawl have one of a few verdicts
-def _decided(verdict: Verdict | str, broken: Verdict | None) -> tuple[Any, ...]:
-    """Return the fields of a `RequestEvent` from ``reason`` on."""
-    allowed, rule, agent, detail = None, None, None, None
-    if isinstance(verdict, Verdict):
-        allowed, verdict, rule, agent, detail = verdict
-    if broken is not None:  # an exception
-        if not broken.allowed:
-            rule, agent = broken.rule, broken.agent
-        if rule is None:
-            detail = detail or (records.ALLOWED_ANYWAY if broken.allowed else str(broken))
-    allow, pattern, line = rule or (None, None, None)
-    agent, pattern, detail = (each and _text(each) for each in (agent, pattern, detail))
-    return verdict, allowed, agent, allow, pattern, line, detail
-
-
-def _text(text: str) -> str:
-    """Return a text that is not too long for a line of the log, and that JSON can have."""
-    if not text.isascii():  # it may have a lone surrogate
-        text = text[: records.MAX_TEXT + 1].encode("utf-8", "backslashreplace").decode()
-    return cut(text, records.MAX_TEXT)
 
 
 def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
@@ -282,13 +261,13 @@ class CrawlReport(CrawlLog):
             run_id,
             str(getattr(crawler.spider, "name", "")),
             f"scrapy-rep {version('scrapy-rep')}, Scrapy {version('scrapy')}",
-            _text(text_of(agent)),
+            kept_text(text_of(agent)),
             records.utc(now),
             records.utc(now),
-            [_text(token) for token in product_tokens(agent)[: records.MAX_NAMES]],
-            {name: _text(repr(value)) for name, value in changed_settings(settings).items()},
-            archive=None if archive is None else _text(archive.file.path),
-            scrapy_settings={name: _text(value) for name, value in of_scrapy.items()},
+            [kept_text(token) for token in product_tokens(agent)[: records.MAX_NAMES]],
+            {name: kept_text(repr(value)) for name, value in changed_settings(settings).items()},
+            archive=None if archive is None else kept_text(archive.file.path),
+            scrapy_settings={name: kept_text(value) for name, value in of_scrapy.items()},
             max_crawl_delay=settings.max_crawl_delay,
         )
         super().__init__(run, settings, clock, BackgroundFile(self._log_path))

@@ -12,7 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, get_args
@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from ..protocol.paths import host_of
+from ..protocol.robotstxt import RobotsTxt
 from . import records
 from .records import Deciding, Event, FileError, OriginReport, Report, Run, RunEvent, Statement, utc
 
@@ -121,6 +122,7 @@ class Database:
         )
         self._sql.row_factory = sqlite3.Row
         self.close = self._sql.close
+        self._sql.create_function("site_verdict", 3, self._site_verdict)
         self._sql.create_aggregate("first_five", 1, _FirstFive)  # type: ignore[arg-type]
         self._sql.executescript(_SCHEMA)
         self._runs: list[Run] = []
@@ -181,8 +183,20 @@ class Database:
             files={row["sha256"]: convert(row, records.RobotsFile) for row in self._rows("texts")},
         )
 
+    def _site_verdict(self, run: int, text: str | None, url: str) -> str | None:
+        """Return what a robots.txt says about an exempt request: the fields from ``agent`` on."""
+        if text is None:
+            return None
+        verdict = _parsed(text).verdict(url, tuple(self._runs[run].tokens))
+        return msgspec.json.encode(records.decided(records.EXEMPT, verdict)[2:]).decode()
+
     def _rows(self, view: str) -> Iterator[dict[str, Any]]:
         return map(dict, self._sql.execute(f"SELECT * FROM {view}"))
+
+
+@lru_cache(maxsize=100)
+def _parsed(text: str) -> RobotsTxt:
+    return RobotsTxt.parse(text.encode())
 
 
 class _FirstFive:

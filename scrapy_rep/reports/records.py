@@ -19,10 +19,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timezone
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct, field
+
+from ..protocol.printable import cut
+from ..protocol.verdict import Verdict
 
 MAX_TEXT = 300  # characters of a URL, a pattern or another text of a site
 MAX_FILE_TEXT = 20_000  # characters of a robots.txt: the text of a longer one is not kept
@@ -46,6 +50,29 @@ Time = Annotated[datetime, Meta(tz=True)]
 
 class FileError(Exception):
     """Files cannot be used for a report or a survey. The message says why."""
+
+
+@lru_cache(maxsize=1000)  # most requests of a crawl have one of a few verdicts
+def decided(verdict: Verdict | str, broken: Verdict | None) -> tuple[Any, ...]:
+    """Return the fields of a `RequestEvent` from ``reason`` on."""
+    allowed, rule, agent, detail = None, None, None, None
+    if isinstance(verdict, Verdict):
+        allowed, verdict, rule, agent, detail = verdict
+    if broken is not None:  # an exception
+        if not broken.allowed:
+            rule, agent = broken.rule, broken.agent
+        if rule is None:
+            detail = detail or (ALLOWED_ANYWAY if broken.allowed else str(broken))
+    allow, pattern, line = rule or (None, None, None)
+    agent, pattern, detail = (each and kept_text(each) for each in (agent, pattern, detail))
+    return verdict, allowed, agent, allow, pattern, line, detail
+
+
+def kept_text(text: str) -> str:
+    """Return a text that is not too long for a line of the log, and that JSON can have."""
+    if not text.isascii():  # it may have a lone surrogate
+        text = text[: MAX_TEXT + 1].encode("utf-8", "backslashreplace").decode()
+    return cut(text, MAX_TEXT)
 
 
 def utc(seconds: float) -> datetime:
@@ -79,14 +106,22 @@ class Counts(Struct):
     """
 
     sent: int = 0
-    """Requests for pages: the sum of the next four fields."""
+    """Requests for pages: the sum of the next five fields."""
     sent_allowed: int = 0
+    sent_excepted: int = 0
+    """Disallowed by robots.txt, and allowed by an exception of REP_LOCAL_RULES."""
     sent_exempt: int = 0
-    """With ``dont_obey_robotstxt``."""
+    """With ``dont_obey_robotstxt``. The robots.txt allows those that no field ``exempt_`` has."""
     sent_disallowed: int = 0
     """0 unless a component of the project sends requests past the middleware."""
     sent_unchecked: int = 0
     """Without a verdict, and not exempt."""
+    exempt_disallowed: int = 0
+    """Of the exempt ones: disallowed by the robots.txt that held then."""
+    exempt_disallowed_later: int = 0
+    """Of the exempt ones: disallowed by the first robots.txt that was fetched after the request."""
+    exempt_not_known: int = 0
+    """Of the exempt ones: the record has no robots.txt to judge by."""
     dropped: int = 0
     """Requests for pages that were not sent."""
     dropped_for: dict[str, int] = {}
@@ -109,6 +144,16 @@ class Counts(Struct):
     def disallowed(self) -> int:
         """The disallowed pages that were requested or received."""
         return self.sent_disallowed + self.final_url_disallowed
+
+    @property
+    def exempt_disallowing(self) -> int:
+        """The exempt requests that a robots.txt disallows, or of which none is known."""
+        return self.exempt_disallowed + self.exempt_disallowed_later + self.exempt_not_known
+
+    @property
+    def excepted(self) -> int:
+        """The requests that are exceptions if no other disallowed page was requested."""
+        return self.sent_excepted + self.exempt_disallowing
 
 
 class RuleText(Struct):
@@ -135,10 +180,12 @@ class Deciding(Struct):
     """The product token of the group that was used."""
     rule: RuleText | None = None
     """The rule that decided. For an exception (``exempt``, and a local rule that allows), the rule
-    of the robots.txt that would have disallowed the requests, if the file was in memory."""
+    of the robots.txt that would have disallowed the requests."""
     detail: str | None = None
     """More about the reason, such as the status. Of exempt requests: what the robots.txt says about
-    them, if it was in memory and no rule does."""
+    them, if no rule does. Without rule and detail, no robots.txt is known."""
+    judged_at: datetime | None = None
+    """When the robots.txt was fetched that has judged the exempt requests, if later than them."""
     sent: int = 0
     dropped: int = 0
     final_url: int = 0

@@ -6,25 +6,55 @@
 
 CREATE INDEX fetch_of ON fetch(run, origin, place);
 
+-- Exempt requests whose robots.txt was not in memory are judged by the one that held then, else by
+-- the first one after them. A path that was cut is not judged.
+CREATE INDEX fetched_at_of ON fetch(origin, fetched_at);
+ALTER TABLE request ADD COLUMN judging;
+ALTER TABLE request ADD COLUMN judged_at;
+UPDATE request SET judging = coalesce(
+  (SELECT place FROM fetch WHERE fetch.origin = request.origin AND fetched_at <= request.at
+    AND coalesce(expires_at, fetched_at) > request.at AND (failure IS NULL OR effect = 'rules')
+    ORDER BY fetched_at DESC, place DESC LIMIT 1),
+  (SELECT place FROM fetch WHERE fetch.origin = request.origin AND fetched_at > request.at
+    AND failure IS NULL ORDER BY fetched_at, place LIMIT 1))
+WHERE kind = 'sent' AND reason = 'exempt' AND pattern IS NULL AND detail IS NULL
+  AND path NOT LIKE '%…';
+UPDATE request SET (judging, judged_at) = (SELECT CASE effect
+    WHEN 'rules' THEN site_verdict(request.run, (SELECT text FROM file
+      WHERE file.sha256 = fetch.sha256), request.origin || request.path)
+    WHEN 'allow' THEN json_array(NULL, NULL, NULL, NULL, 'its robots.txt allows it')
+    ELSE json_array(NULL, NULL, NULL, NULL, 'status ' || status) END,
+  CASE WHEN fetched_at > request.at THEN fetched_at END
+  FROM fetch WHERE fetch.place = judging) WHERE judging IS NOT NULL;
+UPDATE request SET agent = json_extract(judging, '$[0]'), allow = json_extract(judging, '$[1]'),
+  pattern = json_extract(judging, '$[2]'), line = json_extract(judging, '$[3]'),
+  detail = json_extract(judging, '$[4]') WHERE judging IS NOT NULL;
+
 -- What decided about requests. The robots.txt that decided is the last one that this run had of the
 -- origin.
 CREATE TABLE decided AS SELECT origin, reason, allowed,
   CASE WHEN reason IN ('rules', 'no-rules', 'too-complex', 'visit-time') THEN (
     SELECT sha256 FROM fetch WHERE fetch.run = request.run AND fetch.origin = request.origin
     AND fetch.place < request.place ORDER BY fetch.place DESC LIMIT 1) END AS sha256,
-  agent, allow, pattern, line, detail,
+  agent, allow, pattern, line, detail, judged_at,
   sum(kind = 'sent') AS sent, sum(kind = 'dropped') AS dropped,
   sum(kind = 'final-url') AS final_url,
   sum(kind = 'delayed') AS delayed, sum(seconds * (kind = 'delayed')) AS delay_seconds,
   sum(kind = 'waited') AS waited, sum(seconds * (kind = 'waited')) AS wait_seconds,
   sum(kind = 'robots.txt') AS robots_txt, sum(kind = 'backoff') AS backoffs,
   sum(seconds * (kind = 'backoff')) AS backoff_seconds,
-  first_five(origin || path) AS examples, min(place) AS place
-FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9;
+  first_five(origin || path) AS examples, min(place) AS place,
+  reason = 'local-rule' AND allowed IS 1 AS is_excepted,
+  reason = 'exempt' AND (pattern IS NOT NULL OR detail != 'its robots.txt allows it') AS is_broken,
+  reason = 'exempt' AND pattern IS NULL AND detail IS NULL AS is_not_known
+FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 CREATE INDEX decided_of ON decided(origin);
 
 CREATE TABLE counts AS SELECT origin,
-  sum(sent) AS sent, sum(sent * (allowed IS 1)) AS sent_allowed,
+  sum(sent) AS sent, sum(sent * (allowed IS 1 AND NOT is_excepted)) AS sent_allowed,
+  sum(sent * is_excepted) AS sent_excepted, total(sent * is_broken * (judged_at IS NULL)) AS exempt_disallowed,
+  total(sent * is_broken * (judged_at IS NOT NULL)) AS exempt_disallowed_later,
+  sum(sent * is_not_known) AS exempt_not_known,
   sum(sent * (reason = 'exempt')) AS sent_exempt, sum(sent * (allowed IS 0)) AS sent_disallowed,
   sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
   sum(final_url) AS final_url_disallowed, sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
@@ -34,6 +64,8 @@ FROM decided GROUP BY origin;
 
 CREATE VIEW totals AS SELECT
   total(sent) AS sent, total(sent_allowed) AS sent_allowed, total(sent_exempt) AS sent_exempt,
+  total(sent_excepted) AS sent_excepted, total(exempt_disallowed) AS exempt_disallowed,
+  total(exempt_disallowed_later) AS exempt_disallowed_later, total(exempt_not_known) AS exempt_not_known,
   total(sent_disallowed) AS sent_disallowed, total(sent_unchecked) AS sent_unchecked,
   total(dropped) AS dropped, total(final_url_disallowed) AS final_url_disallowed,
   total(delayed) AS delayed,
@@ -93,7 +125,7 @@ FROM decided JOIN listed USING (origin) WHERE reason != '';
 CREATE VIEW deciding AS SELECT origin, reason, allowed, sha256, agent,
   CASE WHEN pattern IS NOT NULL THEN
     json_object('allow', allow, 'pattern', pattern, 'line', line) END AS "rule [msgspec]",
-  detail, sent, dropped, final_url, examples AS "examples [msgspec]"
+  detail, judged_at, sent, dropped, final_url, examples AS "examples [msgspec]"
 FROM decided_rank JOIN limits WHERE number <= max_deciding ORDER BY origin, number;
 
 -- The pace that a site asked for last.
@@ -103,6 +135,8 @@ CREATE TABLE asked AS SELECT DISTINCT origin, last_value(json_object('records', 
 
 CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
     'sent', sent, 'sent_allowed', sent_allowed, 'sent_exempt', sent_exempt,
+    'sent_excepted', sent_excepted, 'exempt_disallowed', exempt_disallowed,
+    'exempt_disallowed_later', exempt_disallowed_later, 'exempt_not_known', exempt_not_known,
     'sent_disallowed', sent_disallowed, 'sent_unchecked', sent_unchecked, 'dropped', dropped,
     'final_url_disallowed', final_url_disallowed,
     'delayed', delayed, 'delay_seconds', delay_seconds, 'waited', waited,

@@ -48,12 +48,15 @@ def test_the_summary(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[:6] == [
+    assert lines[:9] == [
         "Runs         1 of sample, 2026-11-22 08:30:00 UTC to 2026-11-22 08:30:06 UTC",
-        "Disallowed   None that was checked",
+        "Disallowed   No",
+        "             3 requests were sent after a verdict that allows them.",
+        "             1 request had dont_obey_robotstxt, and the robots.txt of the site",
+        "             allows it.",
         "             By the record of the crawl itself.",
         "Sent         4",
-        "             3 allowed, 1 exempt; to 2 origins, with 0 requests for robots.txt",
+        "             3 allowed, 1 exempt; to 1 origin, with 0 requests for robots.txt",
         "             files.",
     ]
     for text in (

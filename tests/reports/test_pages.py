@@ -85,6 +85,9 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     answers = cards(report)
     assert answers[DISALLOWED] == [
         "Yes, 3",
+        "337 requests were sent after a verdict that allows them.",
+        "Exceptions: 1 request under an exception by mail; 3 requests with dont_obey_robotstxt.",
+        "The record does not show each request that was sent.",
         "2 requests went to disallowed URLs.",
         "1 response came from disallowed URLs, because a browser or a download handler followed a "
         "redirect.",
@@ -95,8 +98,8 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     mine = ", ".join(f"https://news.example/a/mine/{number}" for number in range(3))
     assert answers[EXCEPTIONS] == [
         "Yes",
-        "3 requests to https://news.example, allowed by the spider (dont_obey_robotstxt). Rule of "
-        f"the site: Disallow: /a, line 2, group *. URLs: {mine}",
+        "3 requests to https://news.example, with dont_obey_robotstxt. Rule of the site: "
+        f"Disallow: /a, line 2, group *. URLs: {mine}",
         "1 request to https://news.example, allowed by a local rule (they agreed (mail)). Rule of "
         "the site: Disallow: /a, line 2, group *. URL: https://news.example/a/ours",
     ]
@@ -128,14 +131,18 @@ def test_page_and_terminal_say_the_same(sample: Callable[[], Report]) -> None:
     ("counts", "changes", "answer"),
     [
         (Counts(), {}, "No"),
-        (Counts(sent_exempt=1), {}, "None that was checked"),
+        (Counts(sent_exempt=1), {}, "No"),
+        (Counts(sent_exempt=1, exempt_not_known=1), {},
+         "No, except 1 request with dont_obey_robotstxt, of which no robots.txt is known"),
+        (Counts(sent_excepted=1), {"sent_is_known": False}, "Not known"),
+        (Counts(sent_excepted=1, sent_disallowed=1), {}, "Yes, 1"),
         (Counts(sent_unchecked=1), {}, "Not known"),
         (Counts(), {"sent_is_known": False}, "Not known"),
         (Counts(), {"damage": "line 7 cannot be read"}, "Not known"),
         (Counts(sent_disallowed=1), {"sent_is_known": False}, "Yes, 1"),
         (Counts(final_url_disallowed=1), {}, "Yes, 1"),
     ],
-)
+)  # fmt: skip
 def test_whether_a_disallowed_page_was_requested(
     counts: Counts, changes: dict[str, Any], answer: str
 ) -> None:
@@ -147,8 +154,8 @@ def test_whether_a_disallowed_page_was_requested(
 def test_what_is_known_of_an_exception() -> None:
     report = report_samples.empty()
     report.totals.sent_exempt = 2  # to an origin that is not listed
-    by_spider = "allowed by the spider (dont_obey_robotstxt)."
-    assert cards(report)[EXCEPTIONS] == ["Yes", f"2 requests, {by_spider}"]
+    by_spider = "with dont_obey_robotstxt."
+    assert cards(report)[EXCEPTIONS] == ["Yes", f"2 requests {by_spider}"]
     unknown = Deciding("exempt", sent=9, examples=["https://0.example/a"])
     free = Deciding("exempt", sent=1, detail=records.ALLOWED_ANYWAY)
     refused = Deciding("local-rule", False, detail="ours", dropped=1)
@@ -158,8 +165,8 @@ def test_what_is_known_of_an_exception() -> None:
     ]
     lines = cards(report)[EXCEPTIONS]
     assert lines[1:3] == [
-        f"9 requests to https://0.example, {by_spider} Rule of the site: not known, its robots.txt "
-        "was not in memory. Such as: https://0.example/a",
+        f"9 requests to https://0.example, {by_spider} Rule of the site: not known, the record has "
+        "no robots.txt to judge by. Such as: https://0.example/a",
         f"1 request to https://0.example, {by_spider} Rule of the site: its robots.txt allows it.",
     ]
     assert lines[9:] == ["and 2 other exceptions"]
@@ -364,8 +371,10 @@ URL = "(+https://bot.example/about)"
     ("title", "report", "judgment", "evidence"),
     [
         (REP, crawl({"sent_disallowed": 1}), NOT_MET, "1 request went to disallowed URLs."),
-        (REP, crawl({"sent_exempt": 2}), NOT_TOLD,
-         "2 requests had dont_obey_robotstxt and no check."),
+        (REP, crawl({"sent_exempt": 2, "exempt_not_known": 2}), NOT_TOLD,
+         "The report does not know whether the sites agreed."),
+        (REP, crawl({"sent_exempt": 2}), MET,
+         "2 requests had dont_obey_robotstxt, and the robots.txt of the site allows them."),
         (USER_AGENT, with_header(f"mybot/1 {URL}", "mybot"), MET, f"address: mybot/1 {URL}"),
         (USER_AGENT, with_header("mybot/1 (x@y@bot.example)", "mybot"), MET, "mybot/1"),
         (USER_AGENT, with_header(f"mybot/1 {'a' * 99_000}", "mybot"), NOT_MET, "mybot/1 aaa"),

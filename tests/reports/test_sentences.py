@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from parsel import Selector
+from scrapy import Request
 
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.access import FetchResult, Unavailable, Unreachable
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.answers import judged
-from scrapy_rep.reports.pages import report_summary
+from scrapy_rep.reports.pages import report_page, report_summary
 from scrapy_rep.reports.records import Report, RunEvent
-from testing.report_samples import SampleLog, fetched, log, report_of, sent
+from testing.report_samples import START, SampleLog, fetched, log, report_of, sent
 
 A, B = "https://a.example", "https://b.example"
 ALLOWED = Verdict(True, Reason.RULES, None, "*")
@@ -156,3 +159,126 @@ def test_one_run_of_two_ignores_the_pace() -> None:
 def test_hosts_with_short_gaps_are_in_a_report_whatever_else_is() -> None:
     made = paced(FAST, *((f"https://{n}.example", "", 0.1) for n in range(9)), **LIMITED)
     assert [host.host for host in made.report(origins=1).hosts] == ["a.example"]
+
+
+# Exceptions
+
+FORBIDDEN = Verdict(False, Reason.RULES, Rule(False, "/a", 2), "*")
+DENYING, ALLOWING = b"User-agent: *\nDisallow: /a\n", b"User-agent: *\nDisallow: /b\n"
+EXEMPT: Any = {"dont_obey_robotstxt": True}
+
+
+def excepted(given: str = "they agreed (legal@a.example)", number: int = 1) -> SampleLog:
+    made = log()
+    for _ in range(number):
+        request = Request(
+            f"{A}/a", meta={"robotstxt": Verdict(True, Reason.LOCAL_RULE, detail=given)}
+        )
+        made.sent(request, 0, FORBIDDEN)
+    return made
+
+
+def exempt(
+    before: bytes | None = None, after: bytes | None = None, *, waits: float = 10, path: str = "/a"
+) -> SampleLog:
+    """Return the log of an exempt request, and of a robots.txt that was not in memory then."""
+    made = log()
+    if before is not None:
+        fetched(made, A, before)
+        made.clock.now += waits
+    sent(made, A + path, **EXEMPT)
+    made.clock.now += 5_580  # to 10:03
+    if after is not None:
+        fetched(made, A, after)
+    return made
+
+
+def in_memory(verdict: Verdict) -> SampleLog:
+    made = log()
+    made.sent(Request(f"{A}/a", meta=EXEMPT), 0, verdict)
+    return made
+
+
+def after_an_answer(event: FetchResult) -> SampleLog:
+    made = exempt()
+    fetched(made, A, event=event)
+    return made
+
+
+LATER = "by a robots.txt fetched after the request"
+UNKNOWN = "of which no robots.txt is known"
+BY_SPIDER = "Disallowed: No, except 1 request with dont_obey_robotstxt"
+IT_ALLOWS = ": 1 request had dont_obey_robotstxt, and the robots.txt of the site allows it."
+RULE = (
+    f": 1 request to {A}, with dont_obey_robotstxt. Rule of the site: Disallow: /a, line 2, group *"
+)
+GONE = Unavailable(f"{A}/robots.txt", START + 9_000, 410)
+
+EXCEPTIONS = [
+    ("Disallowed: No", in_memory(ALLOWED), in_memory(FORBIDDEN)),
+    ("Disallowed: No", exempt(None, ALLOWING), exempt(None, DENYING)),
+    ("Disallowed: No", after_an_answer(GONE), after_an_answer(Unreachable("reset"))),
+    ("Disallowed: No, except 1 request under an exception by legal@a.example", excepted(),
+     excepted(number=2)),
+    ("Disallowed: No, except 2 requests under an exception by legal@a.example", excepted(number=2),
+     excepted("we (may) (x)", number=2)),
+    ("Disallowed: No, except 1 request under an exception by we (may) (x)",
+     excepted("we (may) (x)"), excepted()),
+    (BY_SPIDER, in_memory(FORBIDDEN), in_memory(ALLOWED)),
+    (BY_SPIDER, exempt(DENYING), exempt(ALLOWING)),
+    (BY_SPIDER, exempt(DENYING, ALLOWING), exempt(ALLOWING, DENYING)),
+    (f"{BY_SPIDER}, {LATER}", exempt(None, DENYING), exempt(DENYING)),
+    # the file had expired
+    (f"{BY_SPIDER}, {LATER}", exempt(ALLOWING, DENYING, waits=4_000), exempt(ALLOWING, DENYING)),
+    (f"{BY_SPIDER}, {UNKNOWN}", exempt(), exempt(None, DENYING)),
+    (f"{BY_SPIDER}, {UNKNOWN}", exempt(None, b"# " + b"x" * 20_000), exempt(None, b"# x")),
+    (f"{BY_SPIDER}, {UNKNOWN}", exempt(DENYING, path="/a" * 200), exempt(DENYING, path="/a" * 9)),
+    (f"{BY_SPIDER}, {UNKNOWN}", after_an_answer(Unreachable("reset")), after_an_answer(GONE)),
+    (IT_ALLOWS, exempt(ALLOWING), exempt(DENYING)),
+    (IT_ALLOWS, exempt(None, ALLOWING), exempt()),
+    (f"{RULE}, by the robots.txt of 2026-11-22 10:03:00 UTC, fetched after the request. URL: {A}/a",
+     exempt(None, DENYING), exempt(DENYING)),
+    (f"{RULE}. URL: {A}/a", exempt(DENYING), exempt(None, DENYING)),
+    (f": 1 request to {A}, with dont_obey_robotstxt. Rule of the site: not known, the record has "
+     f"no robots.txt to judge by. URL: {A}/a", exempt(), exempt(DENYING)),
+    ("Exceptions: Yes", exempt(ALLOWING), paced(NONE)),
+    ("Exceptions: Yes", excepted(), paced(NONE)),
+    ("Exceptions: No", paced(NONE), with_run(paced(NONE), **HIDDEN)),
+    ("Exceptions: Not known", with_run(paced(NONE), **HIDDEN), paced(NONE)),
+    (": 3 requests were sent after a verdict that allows them.", paced(NONE), excepted(number=3)),
+    (": 1 request was sent after a verdict that allows it.", paced(NONE, number=1),
+     exempt(DENYING)),
+    (": 0 allowed, 1 under an exception; to 1 origin, with 0 requests for robots.txt files.",
+     excepted(), exempt()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "true", "false"), EXCEPTIONS)
+def test_a_sentence_about_exceptions(sentence: str, true: SampleLog, false: SampleLog) -> None:
+    assert sentence in lines_of(true.report())
+    assert sentence not in lines_of(false.report())
+
+
+def test_exempt_requests_are_counted_apart_by_the_file_that_judges_them() -> None:
+    made = exempt(None, DENYING)  # one before the file
+    for path in ("/a/1", "/a/2", "/b"):
+        sent(made, A + path, **EXEMPT)
+    sent(made, f"{B}/a", **EXEMPT)
+    counts = made.report().totals
+    assert (counts.sent, counts.sent_exempt, counts.excepted) == (5, 5, 4)
+    assert (counts.exempt_disallowed, counts.exempt_disallowed_later) == (2, 1)
+    assert counts.exempt_not_known == 1
+    (answer,) = (line for line in lines_of(made.report()) if line.startswith("Disallowed: "))
+    assert answer == (
+        "Disallowed: No, except 2 requests with dont_obey_robotstxt; 1 request with "
+        f"dont_obey_robotstxt, {LATER}; 1 request with dont_obey_robotstxt, {UNKNOWN}"
+    )
+
+
+def test_the_answer_leads_to_the_exceptions_in_amber() -> None:
+    page = Selector(report_page(excepted().report()))
+    (answer,) = page.css("#disallowed > .answer")
+    assert answer.attrib["class"] == "answer warn"
+    target = answer.css("a::attr(href)").get("")
+    assert "legal@a.example" in page.css(f"{target} p:last-of-type").get("")
+    assert not Selector(report_page(paced(NONE).report())).css(".answer a")
