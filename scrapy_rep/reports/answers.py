@@ -33,12 +33,23 @@ REASONS: dict[str, str] = {
     records.EXEMPT: "exempt (dont_obey_robotstxt)",
     records.UNCHECKED: "sent without a check",
 }
-"""What each reason of a verdict means, to be read after "because of" or on its own."""
+"""What each reason of a verdict means."""
 
 
 def reason_text(reason: str) -> str:
     """Return what a reason means. A later version may have others."""
     return REASONS.get(reason, reason) if reason.strip() else "unknown"
+
+
+_CLAUSES = {
+    *(Reason.UNAVAILABLE, Reason.NOT_ROBOTS_TXT, Reason.REFUSED, Reason.CHALLENGE),
+    *(Reason.UNREACHABLE, Reason.TOO_COMPLEX, Reason.INVALID_HOST),
+}
+
+
+def because(reason: str) -> str:
+    """Return what a reason means, after "because" or "because of"."""
+    return f"because {'' if reason in _CLAUSES else 'of '}{reason_text(reason)}"
 
 
 def is_rule(deciding: Deciding) -> bool:
@@ -58,8 +69,8 @@ STATES = {
     records.EMPTY: ("Empty", "warn"),
     "not-robots-txt": ("Not a robots.txt", "warn"),
     "challenge": ("Challenge", "warn"),
-    "unavailable": ("No robots.txt (404)", "warn"),
-    "refused": ("Refused (401, 403)", "warn"),
+    "unavailable": ("No robots.txt", "warn"),
+    "refused": ("Refused", "warn"),
     records.REDIRECT_LOOP: ("Redirect loop", "warn"),
     "disallowed": ("All disallowed", "warn"),
     "unreachable": ("Unreachable", "bad"),

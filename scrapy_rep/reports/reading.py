@@ -171,12 +171,16 @@ class Database:
         for host in hosts:
             for (gap,) in self._sql.execute(MEDIAN, (host.host, host.gaps // 2)):
                 host.median_gap = gap
-        (totals,), (sites,), (left_out,) = map(self._rows, ("totals", "sites", "left_out"))
+        counts = {row["origin"]: convert(row, records.Counts) for row in self._rows("each_counts")}
+        totals = counts.pop("", records.Counts())
+        for name, of_origin in counts.items():
+            origins[name].counts = of_origin
+        (sites,), (left_out,) = map(self._rows, ("sites", "left_out"))
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
             left_out=convert(left_out, records.LeftOut),
-            totals=convert(totals, records.Counts),
+            totals=totals,
             sites=convert(sites, records.Sites),
             origins=list(origins.values()),
             hosts=hosts,

@@ -36,7 +36,7 @@ CREATE TABLE decided AS SELECT origin, reason, allowed,
   CASE WHEN reason IN ('rules', 'no-rules', 'too-complex', 'visit-time') THEN (
     SELECT sha256 FROM fetch WHERE fetch.run = request.run AND fetch.origin = request.origin
     AND fetch.place < request.place ORDER BY fetch.place DESC LIMIT 1) END AS sha256,
-  agent, allow, pattern, line, detail, judged_at,
+  agent, allow, pattern, line, detail, iif(judging IS NULL, NULL, judged_at) AS judged_at,
   sum(kind = 'sent') AS sent, sum(kind = 'dropped') AS dropped,
   sum(kind = 'final-url') AS final_url,
   sum(kind = 'delayed') AS delayed, sum(seconds * (kind = 'delayed')) AS delay_seconds,
@@ -45,36 +45,32 @@ CREATE TABLE decided AS SELECT origin, reason, allowed,
   sum(seconds * (kind = 'backoff')) AS backoff_seconds,
   first_five(origin || path) AS examples, min(place) AS place,
   reason = 'local-rule' AND allowed IS 1 AS is_excepted,
-  reason = 'exempt' AND (pattern IS NOT NULL OR detail != 'its robots.txt allows it') AS is_broken,
+  reason = 'exempt' AND coalesce(pattern, nullif(detail, 'its robots.txt allows it')) IS NOT NULL
+    AS is_broken,
   reason = 'exempt' AND pattern IS NULL AND detail IS NULL AS is_not_known
 FROM request GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 CREATE INDEX decided_of ON decided(origin);
 
-CREATE TABLE counts AS SELECT origin,
-  sum(sent) AS sent, sum(sent * (allowed IS 1 AND NOT is_excepted)) AS sent_allowed,
-  sum(sent * is_excepted) AS sent_excepted, total(sent * is_broken * (judged_at IS NULL)) AS exempt_disallowed,
-  total(sent * is_broken * (judged_at IS NOT NULL)) AS exempt_disallowed_later,
-  sum(sent * is_not_known) AS exempt_not_known,
+-- The counts of each origin, and those of all requests under the name ''.
+CREATE VIEW counted AS SELECT origin AS name, * FROM decided UNION ALL SELECT '', * FROM decided;
+CREATE TABLE counts AS SELECT name AS origin, sum(sent) AS sent,
+  sum(sent * (allowed IS 1 AND NOT is_excepted)) AS sent_allowed, sum(sent * is_excepted) AS sent_excepted,
   sum(sent * (reason = 'exempt')) AS sent_exempt, sum(sent * (allowed IS 0)) AS sent_disallowed,
-  sum(sent * (reason = 'unchecked')) AS sent_unchecked, sum(dropped) AS dropped,
-  sum(final_url) AS final_url_disallowed, sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
+  sum(sent * (reason = 'unchecked')) AS sent_unchecked,
+  sum(sent * (is_broken AND judged_at IS NULL)) AS exempt_disallowed,
+  sum(sent * (is_broken AND judged_at IS NOT NULL)) AS exempt_disallowed_later,
+  sum(sent * is_not_known) AS exempt_not_known, sum(dropped) AS dropped,
+  sum(final_url) AS final_url_disallowed,
+  sum(delayed) AS delayed, round(sum(delay_seconds), 6) AS delay_seconds,
   sum(waited) AS waited, round(sum(wait_seconds), 6) AS wait_seconds, sum(robots_txt) AS robots_txt,
   sum(backoffs) AS backoffs, round(sum(backoff_seconds), 6) AS backoff_seconds
-FROM decided GROUP BY origin;
-
-CREATE VIEW totals AS SELECT
-  total(sent) AS sent, total(sent_allowed) AS sent_allowed, total(sent_exempt) AS sent_exempt,
-  total(sent_excepted) AS sent_excepted, total(exempt_disallowed) AS exempt_disallowed,
-  total(exempt_disallowed_later) AS exempt_disallowed_later, total(exempt_not_known) AS exempt_not_known,
-  total(sent_disallowed) AS sent_disallowed, total(sent_unchecked) AS sent_unchecked,
-  total(dropped) AS dropped, total(final_url_disallowed) AS final_url_disallowed,
-  total(delayed) AS delayed,
-  round(total(delay_seconds), 6) AS delay_seconds, total(waited) AS waited,
-  round(total(wait_seconds), 6) AS wait_seconds, total(robots_txt) AS robots_txt,
-  total(backoffs) AS backoffs, round(total(backoff_seconds), 6) AS backoff_seconds,
-  (SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
-    FROM decided WHERE dropped > 0 GROUP BY 1 ORDER BY 2 DESC, 1)) AS "dropped_for [msgspec]"
-FROM counts;
+FROM counted GROUP BY name;
+CREATE VIEW dropped AS SELECT name AS origin, json_group_object(reason, number) AS reasons
+FROM (SELECT name, reason, sum(dropped) AS number FROM counted WHERE dropped > 0
+  GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2) GROUP BY name;
+CREATE VIEW each_counts AS SELECT counts.*, coalesce(reasons, '{}') AS "dropped_for [msgspec]"
+FROM counts LEFT JOIN dropped USING (origin)
+WHERE origin = '' OR origin IN (SELECT origin FROM listed);
 
 -- The origins of the report, the most important ones first.
 CREATE TABLE listed AS SELECT origin, host, coalesce(result, 'unknown') AS state,
@@ -133,22 +129,10 @@ CREATE TABLE asked AS SELECT DISTINCT origin, last_value(json_object('records', 
     'asked', asked, 'applied', applied)) OVER (PARTITION BY origin ORDER BY at, place
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS asked FROM pace;
 
-CREATE VIEW origins AS SELECT origin, host, state, iif(sent IS NULL, '{}', json_object(
-    'sent', sent, 'sent_allowed', sent_allowed, 'sent_exempt', sent_exempt,
-    'sent_excepted', sent_excepted, 'exempt_disallowed', exempt_disallowed,
-    'exempt_disallowed_later', exempt_disallowed_later, 'exempt_not_known', exempt_not_known,
-    'sent_disallowed', sent_disallowed, 'sent_unchecked', sent_unchecked, 'dropped', dropped,
-    'final_url_disallowed', final_url_disallowed,
-    'delayed', delayed, 'delay_seconds', delay_seconds, 'waited', waited,
-    'wait_seconds', wait_seconds, 'robots_txt', robots_txt, 'backoffs', backoffs,
-    'backoff_seconds', backoff_seconds, 'dropped_for', json(coalesce((
-      SELECT json_group_object(reason, number) FROM (SELECT reason, sum(dropped) AS number
-        FROM decided WHERE decided.origin = listed.origin AND dropped > 0
-        GROUP BY 1 ORDER BY 2 DESC, 1)), '{}')))) AS "counts [msgspec]",
+CREATE VIEW origins AS SELECT origin, host, state,
   coalesce(versions, 0) AS versions_left_out, coalesce(requests, 0) AS deciding_left_out,
   asked.asked AS "pace [msgspec]"
 FROM listed JOIN limits
-LEFT JOIN counts USING (origin)
 LEFT JOIN (SELECT origin, count(*) AS versions FROM version JOIN limits
   WHERE position > max_versions GROUP BY 1) USING (origin)
 LEFT JOIN asked USING (origin)
@@ -203,12 +187,12 @@ CREATE TABLE texts AS SELECT sha256, size,
 FROM file JOIN limits
 WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) ORDER BY place;
 
-CREATE VIEW sites AS SELECT (SELECT count(*) FROM counts WHERE origin IS NOT NULL AND sent > 0)
+CREATE VIEW sites AS SELECT (SELECT count(*) FROM counts WHERE origin != '' AND sent > 0)
     AS requested,
   (SELECT count(DISTINCT origin) FROM pace WHERE records != '') AS asked_pace;
 
 CREATE VIEW left_out AS SELECT
-  (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin IS NOT NULL
+  (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin != ''
     AND origin NOT IN (SELECT origin FROM listed)) AS origins,
   (SELECT coalesce(sum(requests), 0) FROM host_rank WHERE rank > max_origins) AS hosts,
   (SELECT coalesce(sum(deciding_left_out), 0) FROM origins) AS deciding,

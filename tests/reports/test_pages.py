@@ -70,13 +70,13 @@ PACE = "Was the pace kept that sites asked for?"
 def test_the_answers() -> None:
     answers = cards(report_samples.report())
     assert [answer[0] for answer in answers.values()] == [
-        "No", "337", "65 (16 %)", "No", "Yes", "1", "catalog"
+        "No", "337", "65 (16 %)", "No", "Yes", "1", "3", "catalog"
     ]  # fmt: skip
     sha256 = report_samples.run().archive_sha256
     assert answers[EVIDENCE][1:4] == [
         "catalogbot/1.2 (+https://bot.example/about); contact: https://bot.example/about",
         "scrapy-rep 0.1.0, Scrapy 2.19.0",
-        f"Each robots.txt is in archive/catalog.warc.gz, SHA-256 {sha256}",
+        f"The archive of robots.txt files is archive/catalog.warc.gz, SHA-256 {sha256}",
     ]
 
 
@@ -111,11 +111,11 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     cells, details = row_of(report, "https://shop.example")
     assert cells[1].endswith("Disallowed request")
     assert "States of the robots.txt" in details
-    assert "No robots.txt (404)" in details
+    assert "No robots.txt, status 404" in details
     text = text_of(report)
     assert "1 run did not end: the process was killed or still runs." in text
     assert "The file of run 2 is damaged: line 7 cannot be read." in text
-    assert "120 requests to origins that are not listed: there are too many." in text
+    assert "120 requests to origins that are not listed. The totals are complete." in text
 
 
 @pytest.mark.parametrize("sample", [report_samples.report, report_samples.troubled])
@@ -125,6 +125,15 @@ def test_page_and_terminal_say_the_same(sample: Callable[[], Report]) -> None:
     answers = [line for found in cards(report).values() for line in found]
     start = lines.index(answers[0])
     assert lines[start : start + len(answers)] == answers
+    page = tree_of(report_page(report))
+    text = _text(page.find("body"))
+    sentences, *tables = pages.report_summary(report).split("\n\n")
+    for line in sentences.splitlines():
+        assert " ".join(line.split("\x1f")[1].split()) in text
+    (pace,) = (rows.splitlines()[1:] for rows in tables if rows.startswith("Time between"))
+    (table,) = page.xpath("//table[contains(caption, 'gap is closest')]")
+    cells = [[_text(cell) for cell in row] for row in table.iter("tr")]
+    assert [line.replace(">", "").split("\x1f") for line in pace] == cells
 
 
 @pytest.mark.parametrize(
@@ -177,10 +186,10 @@ def test_what_is_missing_is_said() -> None:
     run = report_samples.run(archive=None, scrapy_settings={}, user_agent=agent)
     text = text_of(report_samples.empty(run))
     for sentence in (
-        "There are no origins.", "No site asked for one",
+        "0 origins", "No site asked for one",
         "The record has no two requests to one host to which a delay applied.",
-        "Each request of the spider was sent", "Nothing is left out.", f"{agent}; no contact",
-        "No archive was kept (REP_ARCHIVE).",
+        "The record has no request that was dropped.", "Nothing is left out.",
+        f"{agent}; no contact", "No archive was kept (REP_ARCHIVE).",
     ):  # fmt: skip
         assert sentence in text, sentence
     assert cards(not_shown())[PACE][0] == "Not known"
@@ -192,8 +201,8 @@ def test_the_states_in_their_order() -> None:
     report = report_samples.empty()
     expected = {
         "rules": "Rules good", "empty": "Empty warn", "not-robots-txt": "Not a robots.txt warn",
-        "challenge": "Challenge warn", "unavailable": "No robots.txt (404) warn",
-        "refused": "Refused (401, 403) warn", "redirect-loop": "Redirect loop warn",
+        "challenge": "Challenge warn", "unavailable": "No robots.txt warn",
+        "refused": "Refused warn", "redirect-loop": "Redirect loop warn",
         "disallowed": "All disallowed warn", "unreachable": "Unreachable bad",
         "unknown": "Not fetched plain",
     }  # fmt: skip
@@ -205,7 +214,7 @@ def test_the_states_in_their_order() -> None:
     assert {rect.get("width") for rect in page.xpath("//td[@class='bar']//rect")} == {"10.00"}
     assert page.xpath("//td[@class='axis']//span/text()") == ["0", "50 %", "100 %"]
     del report.origins[2:]  # fewer than three are a sentence
-    assert "Unreachable: 1 (50 %); Not fetched: 1 (50 %)." in text_of(report)
+    assert "2 origins: 1 unreachable, 1 not fetched" in text_of(report)
 
 
 def test_the_title_says_source_and_date() -> None:
@@ -423,6 +432,31 @@ def test_the_answers_and_the_lists() -> None:
     assert "\nand 30 more" in pages.survey_summary(made)
     rows = tree_of(survey_page(report_samples.survey(" ", "\t"))).xpath("//th[@scope='row']")
     assert {row.text for row in rows} == {"(empty)"}
+
+
+def test_the_bars_of_a_survey_run_to_the_largest() -> None:
+    made = report_samples.survey("a", "b", "c")
+    numbers = (40, 10, 5)
+    made.sites = made.files = 200
+    made.figures["features"] = [
+        {"name": name, "number": number, "share": number / 200}
+        for name, number in zip("abc", numbers, strict=True)
+    ]
+    page = tree_of(survey_page(made))
+    (table,) = page.xpath("//table[@class='bars'][caption='Files with']")
+    assert table.xpath(".//rect/@width") == ["100.00", "25.00", "12.50"]
+    assert table.xpath(".//td[@class='axis']//span/text()") == ["0", "10 %", "20 %"]
+
+
+def test_the_status_of_a_site_without_a_robots_txt_is_its_own() -> None:
+    report = report_samples.empty()
+    for status in (404, 410):
+        versions = [version("unavailable", status, "", 0)]
+        key = f"https://{status}.example"
+        report.origins.append(OriginReport(key, key, state="unavailable", versions=versions))
+        cells, details = row_of(report, key)
+        assert cells[1] == f"No robots.txt {status}"
+        assert f"Result No robots.txt, status {status}" in details
 
 
 # What hostile sites send

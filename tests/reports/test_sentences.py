@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from parsel import Selector
 from scrapy import Request
 
+from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import FetchResult, Unavailable, Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.reports.answers import judged
@@ -21,7 +25,8 @@ ALLOWED = Verdict(True, Reason.RULES, None, "*")
 
 def lines_of(report: Report) -> list[str]:
     """Return the sentences, which `test_page_and_terminal_say_the_same` compares with the page."""
-    return [line.replace("\x1f", ": ", 1) for line in report_summary(report).splitlines()]
+    sentences, *_ = report_summary(report).split("\n\n")
+    return [line.replace("\x1f", ": ", 1) for line in sentences.splitlines()]
 
 
 # The pace
@@ -98,6 +103,10 @@ PACE = [
      paced(FAST, OTHER, **LIMITED), paced(SLOW, OTHER)),
     (": a.example: asked 50 s, applied 2 s, smallest 2 s; of 2 gaps, 0 shorter than applied, 2 "
      "shorter than asked.", paced(FAST, **LIMITED), paced(SLOW, **LIMITED)),
+    (": Slowest of these, by the median: 2 s to a.example, asked 50 s, applied none.",
+     paced(FAST, **IGNORED), paced(FAST, **LIMITED)),
+    (": a.example: asked 50 s, applied none, smallest 2 s; of 2 gaps, 0 shorter than applied, 2 "
+     "shorter than asked.", paced(FAST, **IGNORED), paced(FAST, **LIMITED)),
     (": a.example: asked 2 s, applied 2 s, smallest 0.5 s; of 2 gaps, 2 shorter than applied, 2 "
      "shorter than asked.", paced(BRIEF), paced(SLOW)),
     (": Fastest without a delay: 0.1 s to b.example.", paced(NONE), paced(OTHER)),
@@ -117,7 +126,7 @@ def test_the_terms_of_a_host_are_two_numbers() -> None:
     (origin,) = report.origins
     assert origin.pace is not None
     assert (origin.pace.asked, origin.pace.applied) == (50, 2)
-    assert lines_of(report)[-5].split("\x1f")[0].startswith("a.example: 50 s")
+    assert "\na.example\x1f50 s\x1f2 s\x1f2 s\x1f" in report_summary(report)
 
 
 @pytest.mark.parametrize(
@@ -212,6 +221,13 @@ IT_ALLOWS = ": 1 request had dont_obey_robotstxt, and the robots.txt of the site
 RULE = (
     f": 1 request to {A}, with dont_obey_robotstxt. Rule of the site: Disallow: /a, line 2, group *"
 )
+AGREED = "they agreed (legal@a.example)"
+LOCAL = f": 1 request to {A}, allowed by a local rule"
+DENIED = "Rule of the site: Disallow: /a, line 2, group *."
+ALLOWS_IT = (
+    f": 1 request to {A}, with dont_obey_robotstxt. Rule of the site: its robots.txt allows it"
+)
+NONE_EXEMPT = ": The record has no request that was exempt from the rules of its site."
 GONE = Unavailable(f"{A}/robots.txt", START + 9_000, 410)
 
 EXCEPTIONS = [
@@ -220,6 +236,20 @@ EXCEPTIONS = [
     ("Disallowed: No", after_an_answer(GONE), after_an_answer(Unreachable("reset"))),
     ("Disallowed: No, except 1 request under an exception by legal@a.example", excepted(),
      excepted(number=2)),
+    (f"{LOCAL} (we (may) (x)). {DENIED} URL: {A}/a", excepted("we (may) (x)"), excepted()),
+    (f"{LOCAL} ({AGREED}). {DENIED} URL: {A}/a", excepted(), in_memory(FORBIDDEN)),
+    (f": 2 requests{LOCAL[11:]} ({AGREED}). {DENIED} Such as: {A}/a", excepted(number=2),
+     excepted()),
+    (f": 2 requests{LOCAL[11:]} (we (may) (x)). {DENIED} Such as: {A}/a",
+     excepted("we (may) (x)", number=2), excepted(number=2)),
+    (f"{ALLOWS_IT}. URL: {A}/a", exempt(ALLOWING), exempt(DENYING)),
+    (f"{ALLOWS_IT}, by the robots.txt of 2026-11-22 10:03:00 UTC, fetched after the request. "
+     f"URL: {A}/a", exempt(None, ALLOWING), exempt(ALLOWING)),
+    (": 0 allowed, 1 exempt; to 1 origin, with 0 requests for robots.txt files.", exempt(),
+     excepted()),
+    (NONE_EXEMPT, paced(NONE), exempt()),
+    ("Left out: 1 robots.txt file without the text, which is too long or one of too many. The "
+     "totals are complete.", exempt(None, b"# " + b"x" * 20_000), exempt(None, DENYING)),
     ("Disallowed: No, except 2 requests under an exception by legal@a.example", excepted(number=2),
      excepted("we (may) (x)", number=2)),
     ("Disallowed: No, except 1 request under an exception by we (may) (x)",
@@ -282,3 +312,148 @@ def test_the_answer_leads_to_the_exceptions_in_amber() -> None:
     target = answer.css("a::attr(href)").get("")
     assert "legal@a.example" in page.css(f"{target} p:last-of-type").get("")
     assert not Selector(report_page(paced(NONE).report())).css(".answer a")
+
+
+# What was sent and what was not, sites, pages, and the record itself
+
+
+def events(*calls: Callable[[SampleLog], object]) -> SampleLog:
+    made = log()
+    for call in calls:
+        call(made)
+    return made
+
+
+def dropped(reason: Reason, detail: str | None = None) -> Callable[[SampleLog], object]:
+    return lambda made: made.disallowed(f"{A}/a", Verdict(False, reason, detail=detail))
+
+
+def waited(kind: str, seconds: float) -> Callable[[SampleLog], object]:
+    return lambda made: made.waited(A, kind, seconds)
+
+
+def one(made: SampleLog) -> object:
+    return sent(made, f"{A}/1", ALLOWED)
+
+
+def down(made: SampleLog) -> object:
+    return fetched(made, A, event=Unreachable("status 503", 503, f"{A}/robots.txt"))
+
+
+def gone(made: SampleLog) -> object:
+    return fetched(made, A, event=GONE)
+
+
+def up(made: SampleLog) -> object:
+    made.clock.now += 4_000
+    return fetched(made, A)
+
+
+def ended(made: SampleLog) -> None:
+    made.end({}, "finished")
+
+
+def unwatched(made: SampleLog) -> object:
+    return with_run(made, **HIDDEN)
+
+
+def noindex(made: SampleLog) -> None:
+    made.page(f"{A}/1", PageDirectives(noindex=True), {"train-ai": False, "search": True})
+
+
+BACKOFF = ": Sites asked the crawl to slow down 1 time; it held them for 7 s in total."
+WAITED = (
+    ": Requests waited 1 time for the pace of a site (2 s in total), and 0 times for a robots.txt "
+    "(0 s)."
+)
+TO_ONE = ": 1 allowed; to 1 origin, with 0 requests for robots.txt files."
+FINAL = (
+    ": 1 response came from disallowed URLs, because a browser or a download handler followed a "
+    "redirect."
+)
+UNSENT = ": 1 request was not sent because a robots.txt was unreachable."
+broken = partial(sent, url=f"{A}/a", verdict=FORBIDDEN)
+unchecked = partial(sent, url=f"{A}/a")
+RULES, VISIT_TIME = dropped(Reason.RULES), dropped(Reason.VISIT_TIME)
+LOST = dropped(Reason.UNREACHABLE, "status 503")
+
+
+def redirected(made: SampleLog) -> None:
+    made.disallowed(f"{A}/a", FORBIDDEN, was_sent=True)
+
+
+OTHERS = [
+    ("Disallowed: Yes, 1", events(one, broken), events(one)),
+    ("Disallowed: Yes, 2", events(broken, redirected), events(broken)),
+    ("Disallowed: Not known", events(unchecked), events(broken)),
+    (": 1 request went to disallowed URLs.", events(broken), events(redirected)),
+    (FINAL, events(redirected), events(broken)),
+    (f": 1 by Disallow: /a, such as {A}/a", events(broken), events(one)),
+    (f": 1 request was sent without a check, such as {A}/a", events(unchecked), events(one)),
+    (": The record does not show each request that was sent.", events(one, unwatched), events(one)),
+    (": By the record of the crawl itself.", events(one, ended), events(one)),
+    (": By the record of the crawl itself, up to its last entry.", events(one), events(one, ended)),
+    ("Sent: 1", events(one, down), events(one, one)),
+    ("Sent: at least 1", events(one, unwatched), events(one)),
+    (TO_ONE, events(one, down), events(one, broken)),
+    (": 0 allowed, 1 disallowed; to 1 origin, with 0 requests for robots.txt files.",
+     events(broken), events(one)),
+    (": 0 allowed, 1 not checked; to 1 origin, with 0 requests for robots.txt files.",
+     events(unchecked), events(broken)),
+    (BACKOFF, events(waited("backoff", 7)), events(one)),
+    (WAITED, events(waited("pace", 2)), events(waited("robots_txt", 2))),
+    ("Not sent: 1 (50 %)", events(one, RULES), events(one)),
+    ("Not sent: 0", events(one), events(RULES)),
+    ("Not sent: at least 0", events(unwatched), events(one)),
+    (": 1 because of a rule of the robots.txt", events(RULES), events(VISIT_TIME)),
+    (": 1 because of the Visit-time of the site", events(VISIT_TIME), events(RULES)),
+    (": 1 because the robots.txt was unreachable", events(LOST), events(RULES)),
+    (": The record has no request that was dropped.", events(one), events(RULES)),
+    ("Unreachable: 1", events(down, LOST), events(down, up)),
+    ("Unreachable: None", events(down, up), events(down)),
+    ("Unreachable: Not known", events(unwatched), events(one)),
+    (UNSENT, events(down, LOST, up), events(down, up)),
+    (f": {A}: status 503", events(down), events(gone)),
+    (f": {A}: reset", after_an_answer(Unreachable("reset")), events(down)),
+    ("Pages: 1", events(noindex), events(one)),
+    ("Pages: None that is listed", events(one), events(noindex)),
+    (": noindex: 1 response", events(noindex), events(noindex, noindex)),
+    (": train-ai, refused: 2 responses", events(noindex, noindex), events(noindex)),
+    ("robots.txt: 1 origin: 1 no robots.txt", events(gone), events(down)),
+    ("robots.txt: 0 origins", events(), events(up)),
+    ("robots.txt: 1 origin: 1 rules", events(up), events(down)),
+    ("robots.txt: 1 origin: 1 not fetched", events(one), events(up)),
+    ("robots.txt: 1 origin: 1 unreachable", events(down), events(up)),
+    ("Practice: 2 met, 2 not met", events(broken), events(one)),
+    ("!: 1 run did not end: the process was killed or still runs. The last record is of 2026-11-22 "
+     "08:30:00 UTC.", events(one), events(one, ended)),
+    ("!: In 1 run, the downloader does not show what it sends. The numbers of requests and the "
+     "pace are not complete.", events(unwatched), events(one)),
+    ("!: The file of run run is damaged: the disk did not take 3 events.",
+     with_run(log(), **DAMAGED), events(one)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("sentence", "true", "false"), OTHERS)
+def test_a_sentence_about_the_crawl(sentence: str, true: SampleLog, false: SampleLog) -> None:
+    assert sentence in lines_of(true.report())
+    assert sentence not in lines_of(false.report())
+
+
+UNTESTED = re.compile(r"(Runs|Evidence): |: (mybot; no contact|scrapy-rep|No archive|The event)")
+"""They describe the run, without a judgment."""
+
+
+def plain(line: str) -> str:
+    """Return a sentence without numbers, hosts and plurals, to compare it with others."""
+    line = re.sub(r"https?://\S+", "URL", line.replace("were", "was").replace("them", "it"))
+    return re.sub(r"[0-9][0-9.,]*|(?<=[a-z])s\b|[ab](?=\.example)", "", line)
+
+
+def test_each_sentence_has_both_tests() -> None:
+    cases = [*PACE, *EXCEPTIONS, *OTHERS]
+    known = {plain(sentence) for sentence, *_ in cases}
+    found = {line for _, *made in cases for each in made for line in lines_of(each.report())}
+    sentences = {line for line in found if re.match(r"(\S[^:]*)?: ", line)}
+    untested = {line for line in sentences if plain(line) not in known and not UNTESTED.match(line)}
+    assert untested == set()
