@@ -151,6 +151,10 @@ class Pace(NamedTuple):
     unasked: list[HostPace]
     limited: list[HostPace]
     """The hosts with requests in a shorter time than the site asked for, the shortest first."""
+    capped: int
+    """The hosts that asked for a longer delay than was applied, and"""
+    asking: int
+    """all that asked for one."""
     gaps: int
     """Of hosts with a delay."""
     below_applied: int
@@ -172,11 +176,15 @@ def pace(report: Report) -> Pace:
     unasked.sort(key=lambda host: host.smallest_gap or 0)
     limited = [host for host in asked if host.below_asked]
     longest = max(run.max_crawl_delay or inf for run in report.runs)
-    is_limited = all((host.asked or 0) > longest for host in limited)
+    asking = [host for host in report.hosts if host.asked]
+    capped = [host for host in asking if host.capped]
+    is_limited = all((host.asked or 0) > longest for host in capped)
     return Pace(
         asked,
         unasked,
         limited,
+        len(capped),
+        len(asking),
         sum(host.gaps for host in asked),
         sum(host.below_applied for host in asked),
         sum(host.below_asked for host in asked),

@@ -301,6 +301,8 @@ class HostPace(Struct):
     """The longest delay that a robots.txt of the host asked for before a request. None for none."""
     applied: float | None = None
     """The shortest delay that the crawl applied. None without any."""
+    capped: int = 0
+    """The requests before which the site asked for a longer delay than was applied."""
     below_applied: int = 0
     """The gaps that were shorter than the delay that applied to both requests."""
     below_asked: int = 0

@@ -175,7 +175,7 @@ CREATE TABLE host_rank AS SELECT *, row_number() OVER (
 FROM (SELECT host, count(*) AS requests, sum(counts) AS gaps,
     min(CASE WHEN counts THEN gap END) AS smallest_gap,
     nullif(max(asked), 0) AS asked, min(nullif(applied, 0)) AS applied,
-    sum(counts AND gap < both_applied) AS below_applied,
+    sum(asked > applied) AS capped, sum(counts AND gap < both_applied) AS below_applied,
     sum(counts AND gap < both_asked) AS below_asked
   FROM gap GROUP BY host);
 

@@ -83,6 +83,11 @@ PACE = [
     ("Pace: Not known", with_run(paced(NONE), **DAMAGED), with_run(paced(BRIEF), **DAMAGED)),
     (f"Pace: No: 1 of 2 hosts {MAXIMUM}", paced(FAST, OTHER, **LIMITED), paced(SLOW, OTHER)),
     (f"Pace: No: 1 of 1 host {MAXIMUM}", paced(FAST, NONE, **LIMITED), paced(SLOW, **LIMITED)),
+    # the other one was slower than it had to be
+    (f"Pace: No: 2 of 2 hosts {MAXIMUM}", paced(FAST, (B, *SLOW[1:]), **LIMITED),
+     paced(FAST, OTHER, **LIMITED)),
+    (f"Pace: No: 1 of 1 host {MAXIMUM}".replace("kept", "smallest gap"),
+     with_run(paced(FAST, **LIMITED), **HIDDEN), paced(FAST, **LIMITED)),
     (f"Pace: No: i{IGNORES}, 2 sites asked", paced(FAST, OTHER, **IGNORED), paced(FAST, OTHER)),
     (f"Pace: I{IGNORES}, 1 site asked", paced(SLOW, NONE, **IGNORED), paced(FAST, **IGNORED)),
     (f"Pace: I{IGNORES}, 1 site asked", paced(VISIT, **IGNORED), paced(NONE, **IGNORED)),
