@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
-from msgspec import Struct, structs
+from msgspec import MsgspecError, Struct, structs
 
 from ..protocol.paths import host_of
 from ..protocol.robotstxt import RobotsTxt
@@ -76,7 +76,7 @@ def read_reports(
                     note(f"{path} is damaged: {run.damage}. The rest of it is used")
             return database.report()
     # A line may have any number in place of a time, or any text in place of an origin.
-    except (sqlite3.Error, msgspec.MsgspecError, ValueError, OverflowError) as error:
+    except (sqlite3.Error, MsgspecError, ValueError, OverflowError) as error:
         raise FileError(f"the events make no report: {error}") from None
 
 
@@ -95,8 +95,8 @@ def _events(path: str | Path, damage: list[str]) -> Iterator[Event]:
                 number += 1
                 yield event
         problem = None
-    # ValueError: a line that is not JSON, or a NUL in the path
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+    # MsgspecError, which is no ValueError in msgspec 0.20: a line that is not JSON
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError, MsgspecError) as error:
         problem = getattr(error, "strerror", None)
         damage.append(f"the end after line {number:,} cannot be read")
     if number == 0:
