@@ -17,7 +17,7 @@ from scrapy.http import Response
 
 from .clock import Clock
 from .exceptions import RobotsTxtDisallowed, forbidden_by
-from .logs import spider_logger
+from .logs import plural, spider_logger
 from .origin import Origin, Restored, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
@@ -78,6 +78,8 @@ class Recorder:
         """What is logged once in a crawl, and was."""
         self._drops: Counter[tuple[str | None, Verdict]] = Counter()
         """How often each verdict has dropped a request to a site."""
+        self._waiting: dict[str, int] = {}
+        """How many requests wait, by the reason. One that has gone has 0."""
 
     def is_first(self, what: str) -> bool:
         """Whether this is the first call with this text: some things are logged once."""
@@ -148,6 +150,18 @@ class Recorder:
             self.events.waited(origin, kind, seconds)
         self.count(f"robotstxt/wait_count/{kind}")
         self.add_seconds(f"robotstxt/wait_seconds/{kind}", seconds)
+
+    def waiting(self, requests: Mapping[str, int], sites: int = 0, reasons: str = "") -> None:
+        """Record how many requests wait now, by the reason, and what for in words."""
+        self._waiting = dict.fromkeys(self._waiting, 0) | dict(requests)
+        for reason, number in self._waiting.items():
+            self.stats.set_value(f"robotstxt/waiting/{reason}", number)
+        if requests:
+            waiting = plural(sum(requests.values()), "request")
+            self._logger.info(
+                "Waiting: %(requests)s of %(sites)s: %(reasons)s",
+                {"requests": waiting, "sites": plural(sites, "site"), "reasons": reasons},
+            )
 
     def held(
         self, host: str, origin: str | None, seconds: float, added: float, first: int | None
@@ -298,6 +312,7 @@ class Recorder:
 
     def end(self) -> None:
         """Log one line about the requests that were dropped, and one about those of callers."""
+        self.waiting({})
         if self._drops:
             self._log_drops()
         abandoned = self.stats.get_value("robotstxt/abandoned_count", 0)
