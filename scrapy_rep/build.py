@@ -79,6 +79,8 @@ class Crawl:
     def open(self) -> None:
         """Begin the periodic jobs: the spider is open."""
         self.engine.open()
+        if self._local_rules is not None:
+            self._local_rules.log_ended(self._crawler.spider, self.clock.time())
         self.poll()
         self._looping = create_looping_call(self.poll)
         self._looping.start(WATCH_INTERVAL, now=False)

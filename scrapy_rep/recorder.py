@@ -22,12 +22,9 @@ from .origin import Origin, Restored, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
 from .protocol.pacing import describe
-from .protocol.paths import origin_of
+from .protocol.printable import printable
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
-
-MAX_KEPT = 10_000
-"""How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
 
 class Events:
@@ -76,8 +73,8 @@ class Recorder:
         """Adds 1, or another number, to a stat."""
         self._said: set[str] = set()
         """What is logged once in a crawl, and was."""
-        self._drops: Counter[tuple[str | None, Verdict]] = Counter()
-        """How often each verdict has dropped a request to a site."""
+        self._examples: dict[Reason, str] = {}
+        """The first request that was dropped for each reason."""
         self._waiting: dict[str, int] = {}
         """How many requests wait, by the reason. One that has gone has 0."""
 
@@ -107,9 +104,8 @@ class Recorder:
             {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
         )
         self.events.disallowed(url, verdict, was_sent=response is not None)
-        drop = origin_of(url), verdict
-        if drop in self._drops or len(self._drops) < MAX_KEPT:
-            self._drops[drop] += 1
+        if verdict.reason not in self._examples:
+            self._examples[verdict.reason] = f"{printable(url)} ({verdict})"
         return RobotsTxtDisallowed(url, verdict)
 
     def exempted(self, request: Request) -> None:
@@ -311,11 +307,22 @@ class Recorder:
     # The end of a crawl.
 
     def end(self) -> None:
-        """Log one line about the requests that were dropped, and one about those of callers."""
+        """Log what was dropped, what was exempt, and the requests of callers that did not start."""
+        value = self.stats.get_value
         self.waiting({})
-        if self._drops:
+        if self._examples:
             self._log_drops()
-        abandoned = self.stats.get_value("robotstxt/abandoned_count", 0)
+        exempt = {
+            "with dont_obey_robotstxt": value("robotstxt/exempt_count", 0),
+            "by exceptions in REP_LOCAL_RULES": value("robotstxt/local/allowed", 0),
+        }
+        texts = [f"{plural(number, 'request')} {why}" for why, number in exempt.items() if number]
+        if texts:
+            self._logger.info(
+                "Exempt from robots.txt: %(exempt)s. A report (REP_REPORT) lists them.",
+                {"exempt": ", ".join(texts)},
+            )
+        abandoned = value("robotstxt/abandoned_count", 0)
         if abandoned:
             self._logger.warning(
                 "%(count)d requests of media pipelines or other callers of engine.download_async "
@@ -327,30 +334,20 @@ class Recorder:
 
     def _log_drops(self) -> None:
         value = self.stats.get_value
-        dropped = value("robotstxt/forbidden", 0)
-        reasons = {verdict.reason for _, verdict in self._drops}
-        times, reason = max((value(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
-        most_common = (drop for drop, _ in self._drops.most_common())
-        site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
         sent = value("downloader/request_count", 0) - value("robotstxt/request_count", 0)
         sent -= value("robotstxt/tdmrep/request_count", 0)
         if self._settings.check_final_url == "drop":
             sent -= value("robotstxt/final_url/disallowed", 0)
-        sites = len({site for site, _ in self._drops})
-        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
+        dropped, examples = value("robotstxt/forbidden", 0), self._examples
+        numbers = Counter({each: value(f"robotstxt/forbidden/{each}", 0) for each in examples})
+        reasons = numbers.most_common()
         self._logger.info(
-            "Dropped %(dropped)d of %(all)d requests, on %(sites)s. Most by %(reason)s "
-            "(%(times)d), such as on %(site)s: %(verdict)s. Exempt from robots.txt: %(exempt)d "
-            "with dont_obey_robotstxt, %(excepted)d by exceptions in REP_LOCAL_RULES.",
+            "Dropped %(dropped)d of %(all)d requests: %(reasons)s. Such as %(examples)s. LOG_LEVEL "
+            "= 'DEBUG' logs each of them, and scrapy-rep check URL explains one.",
             {
                 "dropped": dropped,
                 "all": dropped + max(sent, 0),
-                "sites": f"{at_least}{sites} site{'s' * (sites != 1)}",
-                "reason": reason,
-                "times": times,
-                "site": site or "URLs without a valid host",
-                "verdict": verdict,
-                "exempt": value("robotstxt/exempt_count", 0),
-                "excepted": value("robotstxt/local/allowed", 0),
+                "reasons": ", ".join(f"{number:,} by {reason}" for reason, number in reasons),
+                "examples": "; ".join(examples[reason] for reason, _ in reasons),
             },
         )

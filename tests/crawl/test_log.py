@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.http import Response
 
 from testing.faults import silence
 from testing.web import Page, Site, Web, text
 
-from .conftest import PRIVATE, Clock, Crawl, Outcome, Visitor, delayed, in_turn, numbers, until
+from .conftest import (
+    ALL,
+    EXEMPT,
+    PRIVATE,
+    Clock,
+    Crawl,
+    Outcome,
+    Visitor,
+    delayed,
+    in_turn,
+    numbers,
+    until,
+)
 
 
 def lines(outcome: Outcome, start: str) -> list[tuple[str, str]]:
@@ -98,3 +113,135 @@ async def test_the_first_failed_attempt_is_logged_once_for_each_site(
             (sites[2], "DEBUG", 3),
         ]
     )
+
+
+# At its end
+
+
+class Scraper(Visitor):
+    """Makes two items of each page."""
+
+    def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        yield {"number": 1}
+        yield {"number": 2}
+
+
+USES = "User-agent: *\nDisallow:\nContent-Signal: ai-train=no\n"
+DROPPED = [
+    "2 pages say noindex or a past unavailable_after; dropped 4 items: REP_NOINDEX",
+    "3 pages refuse a use; dropped 4 items: REP_INTENDED_USES",
+    "1 page says nofollow; dropped 0 requests: REP_NOFOLLOW",
+]
+KEPT = [
+    "2 pages say noindex or a past unavailable_after; their items were kept: REP_NOINDEX",
+    "3 pages refuse a use; their items were kept: REP_INTENDED_USES",
+    "1 page says nofollow; their requests were kept: REP_NOFOLLOW",
+]
+
+
+@pytest.mark.parametrize("obey", [True, False])
+@pytest.mark.parametrize("drops", [True, False])
+async def test_one_line_says_what_pages_said(
+    web: Web, crawl: Crawl, drops: bool, obey: bool
+) -> None:
+    meta = '<title>x</title>\n<meta name="robots" content="noindex, nofollow">'
+    header = {"Content-Signal": "ai-train=no"}
+    pages = {
+        "/meta": Page(meta, headers=header),
+        "/header": text("x", X_Robots_Tag="noindex"),
+        "/uses": Page("x", headers=header),
+        "/more": Page("x", headers=header),
+        "/open": text("x"),
+    }
+    site = web.site(ALL, pages)
+    drop = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_INTENDED_USES": ["train-ai"]}
+    settings: dict[str, Any] = {**(drop if drops else {}), "ROBOTSTXT_OBEY": obey}
+    outcome = await crawl(site.urls(*pages), settings, spider=Scraper)
+    (line,) = lines(outcome, "What pages said: ")
+    expected = ". ".join(DROPPED if drops else KEPT)
+    assert line[0] == "INFO"
+    assert line[1].startswith(f"What pages said: {expected}. Each page of which something was ")
+    dropped = lines(outcome, "Dropped: ")
+    sources = [
+        f"{site.url('/meta')} says noindex (line 2, meta: noindex)",
+        f"{site.url('/header')} says noindex (X-Robots-Tag: noindex)",
+        f"{site.url('/uses')} refuses train-ai (Content-Signal: ai-train=no)",
+        f"{site.url('/more')} refuses train-ai (Content-Signal: ai-train=no)",
+    ]
+    found = sorted((level, text.split("\n")[0].rstrip()) for level, text in dropped)
+    twice = [("DEBUG", f"Dropped: {source}") for source in sources for _ in range(2)]
+    assert found == (sorted(twice) if drops else [])
+
+
+META = '<title>x</title>\n<meta name="tdm-reservation" content="1">'
+
+
+@pytest.mark.parametrize(
+    ("robots", "page", "use", "source"),
+    [
+        (USES, text("x"), "train-ai", "robots.txt, line 3, Content-Signal: ai-train=no"),
+        (ALL, Page(META), "tdm", "line 2, meta: tdm-reservation: 1"),
+        (ALL, text("x", TDM_Reservation="1"), "tdm", "Tdm-Reservation: 1"),
+    ],
+)
+async def test_what_refuses_a_use_is_named(
+    web: Web, crawl: Crawl, robots: str, page: Page, use: str, source: str
+) -> None:
+    site = web.site(robots, {"/a": page})
+    settings = {"REP_INTENDED_USES": ["search", use]}
+    outcome = await crawl(site.urls("/a"), settings, spider=Scraper)
+    dropped = [line.split("\n")[0].rstrip() for _, line in lines(outcome, "Dropped: ")]
+    expected = f"Dropped: {site.url('/a')} refuses {use} ({source})"
+    assert dropped == [expected] * 2
+
+
+async def test_a_crawl_without_statements_and_drops_has_no_line_at_its_end(
+    web: Web, crawl: Crawl
+) -> None:
+    site = web.site(ALL)
+    outcome = await crawl(site.urls("/a"), {"REP_NOINDEX": "drop"}, spider=Scraper)
+    assert len(outcome.responses) == 1
+    for start in ("What pages said", "Dropped", "Exempt", "Waiting", "1 exception"):
+        assert not lines(outcome, start)
+
+
+RULES = """\
+[[exception]]
+site = "http://127.0.0.1"
+rules = "Allow: /private"
+until = 2020-01-31
+reason = "research"
+given_by = "old@example.net"
+
+[[disallow]]
+site = "b.example"
+rules = "Disallow: /"
+until = 2020-01-31
+reason = "not now"
+given_by = "b@example.net"
+"""
+
+
+@pytest.mark.parametrize("has_ended", [True, False])
+async def test_exceptions_are_named_at_the_start_or_counted_at_the_end(
+    web: Web, crawl: Crawl, tmp_path: Path, has_ended: bool
+) -> None:
+    site = web.site(PRIVATE)
+    rules = RULES.replace("http://127.0.0.1", site.root)
+    path = tmp_path / "rules.toml"
+    path.write_text(rules if has_ended else rules.replace("2020-01-31", "9999-01-31"))
+    exempt = [Request(site.url(f"/private/{number}"), meta=dict(EXEMPT)) for number in range(2)]
+    urls = [*site.urls("/private/a"), *exempt]
+    outcome = await crawl(urls, {"REP_LOCAL_RULES": str(path)})
+    ended = (
+        f"1 exception in {path} (REP_LOCAL_RULES) ended before this crawl: "
+        f"{site.root}: research (old@example.net)"
+    )
+    assert lines(outcome, "1 exception") == ([("INFO", ended)] if has_ended else [])
+    exempted = "Exempt from robots.txt: 2 requests with dont_obey_robotstxt"
+    if not has_ended:
+        exempted += ", 1 request by exceptions in REP_LOCAL_RULES"
+    shown = f"{exempted}. A report (REP_REPORT) lists them."
+    assert lines(outcome, "Exempt") == [("INFO", shown)]
+    assert len(lines(outcome, "Dropped 1 of ")) == has_ended
