@@ -269,8 +269,8 @@ class Fetcher:
         next_, most = file.notes.attempt + 1, self._settings.retry_times + 1
         self._logger.log(
             logging.DEBUG if is_logged else logging.INFO,
-            "The %(file)s of %(origin)s has not arrived: %(failure)s. Requests wait for it. The "
-            "next attempt (%(attempt)d of %(most)d) begins in %(seconds)s s.",
+            "The %(file)s of %(origin)s has not arrived: %(failure)s. The next attempt "
+            "(%(attempt)d of %(most)d) begins in %(seconds)s s.",
             {**values, "attempt": next_, "most": most, "seconds": f"{pause:.3g}"},
         )
 

@@ -104,8 +104,8 @@ async def test_the_first_failed_attempt_is_logged_once_for_each_site(
     assert sorted(lines(outcome, "The robots.txt of")) == sorted(
         (
             level,
-            f"The robots.txt of {site.root} has not arrived: status 503. Requests wait for it. The "
-            f"next attempt ({attempt} of 3) begins in 1 s.",
+            f"The robots.txt of {site.root} has not arrived: status 503. The next attempt "
+            f"({attempt} of 3) begins in 1 s.",
         )
         for site, level, attempt in [
             (sites[1], "INFO", 2),
