@@ -37,6 +37,9 @@ MISTAKES = {
         + piece * (LIMIT // 2 // len(piece) - 20)
         for piece in (b"(|", b"[a-z", b" ", b"allow ", b".*/api/css", b"/.sql", b"\\d", b",;|")
     },
+    "written ends of lines": ALL + (b"Disallow: " + b"\\n" * 8_000 + b"\n") * 30,
+    "literals beside Allows": ALL
+    + b"".join(b"Disallow: /a%d b\nAllow: /a%d b/c\n" % (n, n) for n in range(9_000)),
     "tokens that resemble others": b"".join(b"User-agent: Googl%dbot\n" % n for n in range(22_000)),
     "headers": b"User-agent: Mozilla/5.0 (compatible; a b; +c)\n" * 11_000,
     "sitemaps that are disallowed": ALL

@@ -2,7 +2,8 @@
 
 A crawl with JOBDIR gets SIGINT once or twice, SIGTERM or SIGKILL. It is started again until it
 finishes. The server counts the pages that were never requested, and those requested twice. After
-SIGKILL, a crawl may lose the pages that it yielded in its last second.
+SIGKILL, and after a second SIGINT, which ends it at once, a crawl may lose the pages that it
+yielded in its last second.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from testing.harness import ROOT, Duration, Options, Parameter, Result, Row
 from testing.web import Page, Web
 
 KINDS = "SIGINT SIGINT2 SIGTERM SIGKILL"
+ORDERLY = "SIGINT", "SIGTERM"
+"""After these, the spider closes."""
+
 DURATION = Duration(6000, 150)
 PARAMETERS = {
     "signals": Parameter(1000, 20, "signals"),
@@ -31,9 +35,6 @@ PARAMETERS = {
 SITES = 5
 MOST_RUNS = 5
 """After so many runs, a crawl that has not finished has lost its pages."""
-
-MOST_IN_PROGRESS = 8
-"""CONCURRENT_REQUESTS of the crawl: so many pages may be requested again after SIGKILL."""
 
 
 class Stopped:
@@ -107,15 +108,16 @@ def run(options: Options) -> Result:
         again = [page for page, times in crawl.requested.items() if times > 1]
         lost[kind] += len(missing)
         twice[kind] += len(again)
-        if kind == "SIGKILL":
+        if kind not in ORDERLY:
             most_lost = max(most_lost, len(missing))
-        elif missing or (again and kind in ("SIGINT", "SIGTERM")):
+        elif missing or again:
             details.append(f"{kind} after {fraction * seconds:.3f} s: {missing=} {again=}")
             details += crawl.output.splitlines()
-    no_loss = {kind: None if kind == "SIGKILL" else 0 for kind in kinds}
+    no_loss = {kind: 0 if kind in ORDERLY else None for kind in kinds}
     rows = [Row(f"pages lost after {kind}", lost[kind], "pages", no_loss[kind]) for kind in kinds]
     # The last second of the queue may be lost.
-    rows.append(Row("most pages lost after one SIGKILL", most_lost, "pages", pages / seconds))
-    most = {kind: 0 if kind in ("SIGINT", "SIGTERM") else None for kind in kinds}
-    rows += [Row(f"pages again after {kind}", twice[kind], "pages", most[kind]) for kind in kinds]
+    rows.append(Row("most pages lost after an end at once", most_lost, "pages", pages / seconds))
+    rows += [
+        Row(f"pages again after {each}", twice[each], "pages", no_loss[each]) for each in kinds
+    ]
     return Result(rows, details)

@@ -46,39 +46,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "AccessTerms",
-    "Addon",
-    "AnswerMiddleware",
-    "CleanParam",
-    "CleanParamRequestFingerprinter",
-    "Code",
-    "Finding",
-    "Group",
-    "ItemNotIndexable",
-    "ItemUsageRefused",
-    "PageDirectives",
-    "PageDirectivesMiddleware",
-    "Queued",
-    "Reason",
-    "RepRobotParser",
-    "RequestRate",
-    "RobotsTxt",
-    "RobotsTxtDisallowed",
-    "RobotsTxtMiddleware",
-    "Rule",
-    "SettingError",
-    "Severity",
-    "Verdict",
-    "VisitTime",
-    "Wait",
-    "Waits",
-    "lint",
-    "page_directives",
-    "queued",
-    "robots_txt_url",
-    "until_queued_below",
-    "waiting",
-]
+    "AccessTerms", "Addon", "AnswerMiddleware", "CleanParam", "CleanParamRequestFingerprinter",
+    "Code", "Finding", "Group", "ItemNotIndexable", "ItemUsageRefused", "PageDirectives",
+    "PageDirectivesMiddleware", "Queued", "Reason", "RepRobotParser", "RequestRate", "RobotsTxt",
+    "RobotsTxtDisallowed", "RobotsTxtMiddleware", "Rule", "SettingError", "Severity", "Verdict",
+    "VisitTime", "Wait", "Waits", "lint", "page_directives", "queued", "robots_txt_url",
+    "until_queued_below", "waiting",
+]  # fmt: skip
 
 _NAMES = {
     "addon": ["Addon"],
@@ -99,7 +73,6 @@ _NAMES = {
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each public name. Type checkers read the imports above."""
-
 
 _import_lock = RLock()
 """Without it, threads that use names for the first time would import Scrapy's modules, which import

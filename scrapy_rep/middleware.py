@@ -23,7 +23,6 @@ from scrapy.http import Response
 from .build import Crawl
 from .exceptions import RobotsTxtDisallowed
 from .fetch.downloader import DOWNLOAD, Downloaded
-from .frontier.backoff import SLOW_DOWN
 from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
@@ -205,7 +204,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
         request if it returns to the scheduler because the spider is closing.
         """
-        if response.status in SLOW_DOWN:  # a middleware may have changed the response
+        if response.status >= 400:  # a middleware may have changed the response
             self.frontier.note_response(request, response)
         # The host did not receive a request that a cache has answered.
         self._end(request, sent=CACHED_FLAG not in response.flags)

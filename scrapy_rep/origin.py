@@ -163,12 +163,6 @@ class Notes:
         return max(now - self.waits_since, 0) if now < self.waits_until + MAX_GAP else 0
 
 
-class Restored(NamedTuple):
-    """An entry of the store that replaces a fetch."""
-
-    entry: Entry
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class OriginFile:
     """A file of one origin (scheme, host, port), as far as a fetch has to know it."""
@@ -282,9 +276,10 @@ class Origin(OriginFile):
         self._change_state(FetchStarted)
         self.in_flight, self.is_cancelled, self.redirects = True, False, ()
 
-    def apply(self, event: FetchResult | Restored, now: float) -> None:
-        if isinstance(event, Restored):
-            self._apply_entry(event.entry)
+    def apply(self, event: FetchResult | Entry, now: float) -> None:
+        """Take the result of a fetch, or the entry that replaces one."""
+        if isinstance(event, Entry):
+            self._apply_entry(event)
             return
         self._expire(now)
         self._change_state(type(event))
@@ -350,9 +345,8 @@ class Origin(OriginFile):
     def restore(self, entry: Entry, now: float) -> bool:
         """Take what is known from a stored entry, of an earlier crawl or of another crawler.
 
-        Returns whether the entry replaces the fetch in progress, whose result is then
-        :class:`Restored`. Otherwise that fetch continues, with the good copy and the earlier
-        failures of the entry.
+        Returns whether the entry replaces the fetch in progress, and so is its result. Otherwise
+        that fetch continues, with the good copy and the earlier failures of the entry.
         """
         if entry.fetched_at <= self.fetched_at:
             return False

@@ -18,13 +18,14 @@ from scrapy.http import Response
 from .clock import Clock
 from .exceptions import RobotsTxtDisallowed, forbidden_by
 from .logs import plural, spider_logger
-from .origin import Origin, Restored, State
+from .origin import Origin, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
 from .protocol.pacing import describe
 from .protocol.printable import printable
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
+from .stores import Entry
 
 
 class Events:
@@ -45,7 +46,7 @@ class Events:
     def waited(self, origin: str, kind: str, seconds: float) -> None:
         """Log a wait of the requests to an origin, or that it holds them back for so long."""
 
-    def fetched(self, origin: Origin, event: FetchResult | Restored, body: bytes | None) -> None:
+    def fetched(self, origin: Origin, event: FetchResult | Entry, body: bytes | None) -> None:
         """Log the result of a fetch. ``body`` is the file as it was received, if it was."""
 
     def paced(self, origin: Origin, pace: str, delay: float) -> None:
@@ -192,7 +193,7 @@ class Recorder:
 
     # Files.
 
-    def fetched(self, origin: Origin, result: FetchResult | Restored, body: bytes | None) -> None:
+    def fetched(self, origin: Origin, result: FetchResult | Entry, body: bytes | None) -> None:
         """Record the result of a fetch. ``body`` is the file as it was received, if it was.
 
         There is one line for each site without a robots.txt, and one for each outage.

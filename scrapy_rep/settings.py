@@ -273,13 +273,10 @@ class Settings:
             unknown=unknown_names(settings),
         )
 
-    def concurrency_of(self, slot: str) -> float:
-        """Return how many requests of a download slot may be in progress at once."""
-        return self.slots.get(slot, {}).get("concurrency", self.domain_concurrency)
-
-    def own_delay_of(self, slot: str) -> float:
-        """Return the delay of a download slot. See ``own_delay``."""
-        return float(self.slots.get(slot, {}).get("delay", self.own_delay))
+    def limits_of(self, slot: str) -> tuple[float, float]:
+        """Return the concurrency of a download slot, and its delay. See ``own_delay``."""
+        own = self.slots.get(slot, {})
+        return own.get("concurrency", self.domain_concurrency), own.get("delay", self.own_delay)
 
     def user_agent(self, header: str | bytes | None) -> str | bytes | tuple[str, ...]:
         """Return the user agent whose rules apply to a request with this User-Agent header."""
@@ -348,6 +345,7 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
             f"SCHEDULER_SERIALIZER is {serializer!r}, but it must be the import path of a module "
             "with the functions dumps and loads, such as 'scrapy_rep.frontier.json_requests'"
         )
+    concurrent = settings.getint("CONCURRENT_REQUESTS")
     assert crawler.spidercls is not None
     return QueueSettings(
         url,
@@ -356,10 +354,8 @@ def read_queue_settings(crawler: Crawler) -> QueueSettings:
         settings.getbool("SCHEDULER_PERSIST"),
         settings.getbool("SCHEDULER_FLUSH_ON_START"),
         serializer,
-        settings.getint("CONCURRENT_REQUESTS"),
-        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
-        or settings.getint("CONCURRENT_REQUESTS")
-        or 8,
+        concurrent,
+        settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN") or concurrent or 8,
     )
 
 

@@ -24,17 +24,28 @@ from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.verdict import Reason, Verdict
-from ..reports.records import moment
+from ..reports.records import count, moment
 from ..settings import turns_obeying_off
 from . import sources
-from .context import Context, ExitCode, exit_code, json_line, reading, refuse_if, tool
-from .crawlers import ANY_CRAWLER, Agent, agents_of
+from .context import (
+    Context,
+    ExitCode,
+    completing,
+    exit_code,
+    json_line,
+    reading,
+    refuse_if,
+    tool,
+)
+from .crawlers import ANY_CRAWLER, Agent, agent_names, agents_of
 from .explain import MAX_URL, Check, brief, explain, explanation, reason_text, refusals
 from .policy import Policy, access_of, to_second
 from .sources import FORMATS, FORMS, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from ..reports.archive import ArchivedRobotsTxt
     from .session import Session
 
@@ -85,6 +96,7 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     found="a URL is disallowed, or listed by --only",
     unknown="a site does not answer, or an argument is not a URL",
     records=(Check, Plan),
+    reads_sites=True,
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")
 @click.option(
@@ -93,10 +105,15 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     "agents",
     multiple=True,
     metavar="AGENT",
+    shell_complete=completing(agent_names),
     help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
     "purpose such as ai-training, or '*'. May be repeated.",
 )
-@click.option("--robots", metavar="ROBOTS", help=f"Use this robots.txt for every URL: {FORMS}.")
+@click.option(
+    "--robots",
+    metavar="ROBOTS",
+    help=f"Use this robots.txt for every URL: {FORMS}. Default for paths: ./robots.txt.",
+)
 @click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
 @click.option(
     "--from-format",
@@ -151,6 +168,8 @@ def check_tool(
         is_file = not name.startswith("/") and Path(name).is_file()
         hint = "--robots FILE uses it as a robots.txt, --from FILE reads URLs"
         refuse_if(is_file, f"{name} is a file: {hint}")
+        is_wrong = robots and sources.lacks_slash(name)
+        refuse_if(is_wrong, f"{name} is neither a path nor a URL: write /{name}, or https://{name}")
     listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
     if turns_obeying_off(context.scrapy_settings):
         context.warn(
@@ -160,10 +179,18 @@ def check_tool(
     refuse_if(plan and len(named) > 1, "--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
+    if robots is None and not (source or plan or archives) and all(map(_is_path, urls)):
+        robots = sources.robots_txt_here(context)
     file = None if robots is None else sources.read_policies([robots], context)[0]
-    checker = _Checker(context, named, chain(urls, listed), kinds, file, archives, plan, explains)
+    every = chain(urls, listed)
+    total = None if source is None else sources.lines_in(source)
+    checker = _Checker(context, named, every, kinds, file, archives, plan, explains, total)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
+
+
+def _is_path(url: str) -> bool:
+    return url.startswith("/") and not url.startswith("//")
 
 
 @dataclass
@@ -179,24 +206,34 @@ class _Checker:
     archives: Sequence[str]
     has_plan: bool
     explains: bool
+    total: int | None
+    """How many URLs there are, if that is known."""
     plans: dict[str | None, Plan] = field(default_factory=dict)
     counts: Counter[bool | None] = field(default_factory=Counter)
     unknown: int = 0
     """Sites that did not answer, invalid URLs, and archives that cannot be read as a whole. Some of
     these URLs have a verdict, because a crawl drops them."""
+    batch: list[Target] = field(default_factory=list)
+    """The URLs whose robots.txt files are being fetched."""
     policies: dict[str | None, Policy] = field(default_factory=dict)
     since: dict[tuple[str, str], datetime | None] = field(default_factory=dict)
     """For URLs and crawlers, since when a page may not be fetched or used."""
 
     def run(self, session: Session | None) -> int:
         try:
-            for targets in self._batches(session):
-                self._write([self._answer(*each) for each in product(targets, self.agents)])
+            batches = self.context.counted(self._batches(session), "URLs", self.total, len)
+            with self.context.interruptible():
+                for targets in batches:
+                    self._write([self._answer(*each) for each in product(targets, self.agents)])
+            if self.context.is_interrupted:
+                known = [target for target in self.batch if target.origin in self.policies]
+                self._write([self._answer(*each) for each in product(known, self.agents)])
         finally:
             self._write_totals()
         if not self.counts:
             self.context.note("there are no URLs to check")
-        return ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
+        code = ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
+        return self.context.end_code(code, reads_sites=session is not None)
 
     def _write(self, batch: Sequence[_Answer]) -> None:
         if self.explains:
@@ -222,7 +259,7 @@ class _Checker:
         """Yield the URLs, after their robots.txt files were fetched."""
         size = MAX_BATCH if self.archives else FIRST_BATCH  # each batch reads the whole archives
         while True:
-            targets: list[Target] = []
+            targets = self.batch = []
             length = 0
             for url in islice(self.urls, size):
                 targets.append(sources.site_of(url, self.context, in_file=self.file is not None))
@@ -236,6 +273,7 @@ class _Checker:
             elif session is not None:
                 self._fetch(targets, session)
             self.unknown += sum(not target.is_valid for target in targets)
+            self.batch = []
             yield targets
             size = min(2 * size, MAX_BATCH)
 
@@ -323,7 +361,7 @@ class _Checker:
         elif target.origin is None and lacks_host(target.url):
             verdict = Verdict(False, Reason.INVALID_HOST)
         if not self.kinds:
-            self.counts[None if verdict is None else verdict.allowed] += 1
+            self.counts[_known(target, policy, verdict)] += 1
         return target, agent, policy, verdict
 
     def _lines(self, batch: Sequence[_Answer]) -> Iterator[str]:
@@ -335,7 +373,8 @@ class _Checker:
             record = brief(target, agent, verdict)
             if self.kinds:
                 is_found = self._is_found(record, policy, agent)
-                self.counts[None if verdict is None else not is_found] += 1
+                is_known = _known(target, policy, verdict) is not None
+                self.counts[not is_found if is_known else None] += 1
                 if not is_found:
                     continue
             if output.as_json:
@@ -344,6 +383,13 @@ class _Checker:
                 name = f"{printable(agent.name)}: " if has_names else ""
                 word = refused if record.allowed and record.refused else words[record.allowed]
                 yield f"{word} {printable(target.url, MAX_URL)}  {name}{_why(record)}\n"
+
+
+def _known(target: Target, policy: Policy | None, verdict: Verdict | None) -> bool | None:
+    """Return the answer; None if it is not known, whatever a crawl does until it is."""
+    is_unreachable = policy is not None and policy.access.is_unreachable
+    is_unknown = verdict is None or is_unreachable or not target.is_valid
+    return None if is_unknown or verdict is None else verdict.allowed
 
 
 def _why(record: Check) -> str:
@@ -357,13 +403,23 @@ def _why(record: Check) -> str:
 
 
 def _listing(plans: Collection[Plan]) -> Renderables:
-    """Yield the table of a plan, the slowest hosts first."""
+    """Yield the table of a plan, the slowest hosts first. A crawl requests all of them at once."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
-    for plan in sorted(plans, key=lambda each: (-each.seconds, -each.allowed))[:MAX_HOSTS]:
-        host = printable(plan.host or "no robots.txt", MAX_CELL)
-        pace = printable(plan.pace, MAX_CELL)
-        seconds = timedelta(seconds=round(plan.seconds))
-        made.add_row(host, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, str(seconds))
+    shown = sorted(plans, key=lambda each: (-each.seconds, -each.allowed))
+    for plan in shown[:MAX_HOSTS]:
+        _add_row(made, printable(plan.host or "no robots.txt", MAX_CELL), plan)
+    if left := len(shown[MAX_HOSTS:]):
+        made.add_row(f"and {count(left, 'more host')}")
+    made.add_section()
+    total = Plan(host=None, seconds=shown[0].seconds)
+    total.allowed = sum(each.allowed for each in plans)
+    total.dropped = sum(each.dropped for each in plans)
+    _add_row(made, "Total", total)
     yield made
-    if len(plans) > MAX_HOSTS:
-        yield f"and {len(plans) - MAX_HOSTS:,} more hosts"
+
+
+def _add_row(made: Table, name: str, plan: Plan) -> None:
+    seconds = round(plan.seconds)
+    time = str(timedelta(seconds=seconds)) if seconds else "less than a second"
+    pace = printable(plan.pace, MAX_CELL)
+    made.add_row(name, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, time)

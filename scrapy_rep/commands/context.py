@@ -8,31 +8,49 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from dataclasses import fields
 from enum import IntEnum
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
 
+from .. import __version__
 from ..protocol.lines import SIZE_LIMIT
 from ..protocol.printable import printable
 from ..reports.records import FileError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.status import Status
     from scrapy.settings import Settings as ScrapySettings
+
+    from ..settings import Settings
 
 T = TypeVar("T")
 
 STANDARD_INPUT = "-"
 
+HELP = {"help_option_names": ["-h", "--help"]}
+with_version = click.version_option(
+    __version__, "-V", "--version", message="scrapy-rep %(version)s"
+)
+_FILES = re.compile(r"\b(FILE|ROBOTS|OLD|NEW|EXPECTATIONS|LIST)\b").search
+"""The values in the help that may name a file, which the shell then completes."""
+
 MAX_BODY = 4 * SIZE_LIMIT
 """Bytes of a robots.txt file that are read. The rules are in the first `SIZE_LIMIT`."""
+
+INTERVAL = 10.0
+"""Seconds between two lines about long work."""
 
 MAX_REMARK = 500
 """Characters of a remark that are shown."""
@@ -95,29 +113,51 @@ class NoAnswerError(CommandError):
 class Context:
     """The settings, the input and the output of one run of a tool."""
 
-    def __init__(self, project: ScrapySettings | None, as_json: bool, given: Sequence[str]) -> None:
+    def __init__(
+        self,
+        project: ScrapySettings | None,
+        given: Sequence[str],
+        *,
+        as_json: bool,
+        fresh: bool,
+        quiet: bool,
+    ) -> None:
+        self.as_json, self.fresh, self.quiet = as_json, fresh, quiet
+        self._project, self._given = project, given
+        self.is_interrupted = False
+        self._repeated: Counter[str] = Counter()
+        if given:
+            self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
+
+    @functools.cached_property
+    def scrapy_settings(self) -> ScrapySettings:
+        """The settings of the project, with those that are given. They need Scrapy."""
         from scrapy.utils.project import get_project_settings
 
-        from ..settings import Settings
-
-        self.as_json = as_json
-        self._repeated: Counter[str] = Counter()
         try:
-            self.scrapy_settings = get_project_settings() if project is None else project
+            settings = get_project_settings() if self._project is None else self._project
         except Exception as error:  # of the project's own code
             text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
             raise CommandError(text) from None
-        for each in given:
+        for each in self._given:
             name, equals, value = each.partition("=")
             refuse_if(not (name and equals), "-s takes NAME=VALUE")
             try:
-                self.scrapy_settings.set(name, value, priority="cmdline")
+                settings.set(name, value, priority="cmdline")
             except ValueError as error:  # a setting of Scrapy that is a dict, and not JSON
                 raise CommandError(f"{name} is {value!r}, which is not JSON: {error}") from None
-        self.settings = Settings.read(self.scrapy_settings)
-        for name, similar in self.settings.unknown:
+        return settings
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        from ..settings import Settings
+
+        with naming_settings():
+            settings = Settings.read(self.scrapy_settings)
+        for name, similar in settings.unknown:
             hint = f" Do you mean {similar}?" if similar else ""
             self.warn(f"the setting {name} does not exist and is ignored.{hint}")
+        return settings
 
     def read_file(self, name: str) -> bytes:
         """Return the start of a file, or of standard input for ``-``. It may be of any size."""
@@ -173,7 +213,12 @@ class Context:
                 sys.stdout.flush()
 
     def note(self, message: str, kind: str | None = None, *, level: str = "note") -> None:
-        """Write a remark to standard error. Only the first few of a kind are written."""
+        """Write a remark to standard error. Only the first few of a kind are written.
+
+        With ``-q``, only warnings are.
+        """
+        if self.quiet and level == "note":
+            return
         if kind is not None:
             self._repeated[kind] += 1
             if self._repeated[kind] > MAX_REPEATED:
@@ -185,6 +230,57 @@ class Context:
             raise
         except OSError:  # such as a full disk: the answers are written all the same
             return
+
+    def counted(
+        self,
+        items: Iterable[T],
+        what: str,
+        total: int | None = None,
+        size: Callable[[T], int] = lambda _: 1,
+    ) -> Iterator[T]:
+        """Yield the items of long work, and say on standard error how many are done, and how fast.
+
+        ``size`` returns how many an item stands for.
+        """
+        of = "" if total is None else f" of {total:,}"
+        done, started = 0, time.monotonic()
+        said = started
+        with self._display() as display:
+            for item in items:
+                yield item
+                done, now = done + size(item), time.monotonic()
+                text = f"{done:,}{of} {what}, {done / max(now - started, 0.001):,.0f} a second"
+                if display is not None:
+                    display.update(text)
+                elif now - said >= INTERVAL:
+                    said = now
+                    self.note(text)
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """End work at Ctrl-C, and not the tool, which can then write what is known."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+
+    def _display(self) -> AbstractContextManager[Status | None]:
+        """Return a line of a terminal with a text that changes; None if there is no terminal."""
+        if self.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
+            return nullcontext()
+        from rich.console import Console
+
+        return Console(stderr=True).status("")
+
+    def end_code(self, code: int, *, reads_sites: bool = False) -> int:
+        """Return the exit code at the end. After Ctrl-C, say how the work goes on."""
+        if not self.is_interrupted:
+            return code
+        how = "run it again"
+        if reads_sites and self.settings.store is None:
+            how += "; with -s REP_STORE=sqlite:///store.sqlite, what was fetched is not asked again"
+        self.warn(f"interrupted: this is what is known until now. To go on, {how}")
+        return ExitCode.INTERRUPTED
 
     def warn(self, message: str, kind: str | None = None) -> None:
         self.note(message, kind, level="warning")
@@ -230,13 +326,22 @@ def writing(name: str = "the output") -> AbstractContextManager[None]:
 
 
 @contextmanager
-def needing(what: str) -> Iterator[None]:
-    """Raise :class:`CommandError` if a package is missing. ``what`` begins its message."""
+def naming_settings() -> Iterator[None]:
+    """Raise :class:`CommandError` for a setting that cannot be read."""
+    from ..exceptions import SettingError
+
     try:
         yield
-    except ImportError as error:
-        package = str(error.name).partition(".")[0]
-        raise CommandError(f"{what} the package {package}: pip install {package}") from None
+    except SettingError as error:
+        raise CommandError(str(error)) from None
+
+
+def need(what: str, *packages: str) -> None:
+    """Raise :class:`CommandError` if packages are missing. ``what`` begins its message."""
+    missing = [each for each in packages if find_spec(each) is None]
+    noun = "package" if len(missing) == 1 else "packages"
+    names = " and ".join(missing)
+    refuse_if(missing, f"{what} the {noun} {names}: pip install {' '.join(missing)}")
 
 
 def tool(
@@ -245,12 +350,13 @@ def tool(
     found: str = "",
     unknown: str = "",
     records: Sequence[type] = (),
+    reads_sites: bool = False,
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
     ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
-    ``records`` are the types of its JSON records.
+    ``records`` are the types of its JSON records. ``reads_sites``: it has the option ``--fresh``.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -260,25 +366,27 @@ def tool(
             form, as_json = values.pop("format", None), values.pop("json", False)
             if as_json and form == "text":
                 raise click.UsageError("--json and --format text exclude each other")
-            given = values.pop("set")
+            given, options = values.pop("set"), {"quiet": values.pop("quiet")}
+            options |= {"as_json": as_json or form == "json", "fresh": values.pop("fresh", False)}
             words = (each if isinstance(each, tuple) else (each,) for each in values.values())
             if sum(each.count(STANDARD_INPUT) for each in words) > 1:
                 raise click.UsageError("only one argument can be standard input")
-            from ..exceptions import SettingError
-
             try:
-                with closing(Context(ctx.obj, as_json or form == "json", given)) as context:
+                with closing(Context(ctx.obj, given, **options)) as context:
                     return function(context, **values)
-            except (FileError, SettingError) as error:
+            except FileError as error:
                 raise CommandError(str(error)) from None
 
         lines = [f"  scrapy-rep {arguments}\n      {meaning}" for arguments, meaning in examples]
         codes = {**EXIT_CODES, ExitCode.OK: "none of the following"}
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
-        command = click.command(help=text, epilog=epilog)(run)
-        command.params += _common_options(records)
-        return command
+        command = click.command(help=text, epilog=epilog, context_settings=HELP)(run)
+        for parameter in command.params:
+            if _FILES(parameter.metavar or ""):
+                parameter.type = click.Path()
+        command.params += _common_options(records, reads_sites)
+        return with_version(command)
 
     return decorate
 
@@ -288,7 +396,30 @@ def exit_code_help(texts: Mapping[ExitCode, str] = EXIT_CODES) -> str:
     return "\n".join(["\b", "Exit codes:", *codes])
 
 
-def _common_options(records: Sequence[type]) -> list[click.Option]:
+def completing(
+    values: Callable[[], Iterable[str]],
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a value in the shell, or the last one of a list with commas."""
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        before, comma, last = incomplete.rpartition(",")
+        found = (each for each in values() if each.lower().startswith(last.lower()))
+        return [f"{before}{comma}{each}" for each in found]
+
+    return complete
+
+
+def _settings() -> Iterable[str]:
+    from scrapy.settings import default_settings
+
+    from ..settings import Settings
+
+    own = (each.metadata["setting"].name for each in fields(Settings) if each.metadata)
+    names = dict.fromkeys((*own, *filter(str.isupper, dir(default_settings))))
+    return (f"{name}=" for name in names)
+
+
+def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Option]:
     def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
         if is_wanted:
             click.echo(json.dumps(schema(records), indent=2))
@@ -300,13 +431,21 @@ def _common_options(records: Sequence[type]) -> list[click.Option]:
         metavar="NAME=VALUE",
         help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
         "writes the log of Scrapy to standard error.",
+        shell_complete=completing(_settings),
     )
+    quiet = click.Option(["-q", "--quiet"], is_flag=True, help="Leave out the notes.")
     form = click.Option(["--format"], type=click.Choice(("text", "json")), help="Default: text.")
     as_json = click.Option(["--json"], is_flag=True, help="JSON Lines, as --format json.")
     text = "Print the JSON Schema of the records, and exit."
     values: Any = {"is_eager": True, "expose_value": False, "callback": show, "help": text}
     described = click.Option(["--schema"], is_flag=True, **values)
-    return [form, as_json, settings, described] if records else [settings]
+    fresh = click.Option(
+        ["--fresh"],
+        is_flag=True,
+        help="Ask each site, also if the store has its robots.txt. The answer replaces that one.",
+    )
+    others = [fresh, quiet, settings] if reads_sites else [quiet, settings]
+    return [form, as_json, *others, described] if records else others
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, get_args
 
+import click
 from msgspec import Struct, convert, field, toml
 
 from ..protocol.agents import WILDCARD_AGENT, parse_user_agent, product_tokens, text_of
+from ..protocol.lint import Code, lint
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.usage import POLICY_PREFIX
 from ..protocol.verdict import Reason, Verdict
-from .context import Context, ExitCode, tool
+from .context import Context, ExitCode, completing, refuse_if, tool
 from .policy import Policy
 from .texts import table
 
@@ -56,6 +58,11 @@ class Crawler(Struct, frozen=True, kw_only=True, tag_field="type", tag="crawler"
         """The groups that apply, the first that the file has: ``Applebot, Googlebot, *``."""
         return ", ".join(self.tokens if self.ignores_wildcard else (*self.tokens, "*"))
 
+    def has(self, words: Sequence[str]) -> bool:
+        """Return whether a word is a part of its name, operator, tokens or purposes; if any."""
+        text = " ".join((self.name, self.operator, *self.tokens, *self.purposes)).lower()
+        return not words or any(word.lower() in text for word in words)
+
     @property
     def agent(self) -> Agent:
         verb = {"ignores": "ignores", "may-ignore": "may ignore"}.get(self.compliance)
@@ -72,6 +79,13 @@ class Agent(NamedTuple):
     ignores_wildcard: bool = False
     """Whether it ignores the group for ``*``, as AdsBot-Google does."""
     warning: str | None = None
+    doubt: str = ""
+    """What to write instead of a token that is near a known one; empty for all others."""
+
+    def misspelling(self, robots: RobotsTxt | None) -> str:
+        """Return the doubt about a token that a robots.txt does not name either."""
+        is_named = self.doubt and robots is not None and self.tokens[0] in robots.agents
+        return "" if is_named else self.doubt
 
     @property
     def is_policy_token(self) -> bool:
@@ -81,10 +95,12 @@ class Agent(NamedTuple):
     def verdict(self, policy: Policy | RobotsTxt, url: str) -> Verdict:
         """Return what a robots.txt says of a URL to this crawler.
 
-        Every tool gets its verdicts here. Raises ValueError for a URL that has no robots.txt.
+        Every tool gets its verdicts here. Raises ValueError for a URL that has no robots.txt, and
+        CommandError for a misspelled token.
         """
-        verdict = policy.verdict(url, self.tokens)
         robots = policy if isinstance(policy, RobotsTxt) else policy.robots
+        refuse_if(doubt := self.misspelling(robots), doubt)
+        verdict = policy.verdict(url, self.tokens)
         if self.is_policy_token and robots is not None:
             silent = Verdict(True, Reason.NO_RULES, detail=f"nothing is stated for {self.name}")
             return robots.usage_policies(url).get(self.tokens[0], silent)
@@ -138,9 +154,20 @@ def resolve(names: Iterable[str]) -> list[Agent]:
     found: dict[Agent, None] = {}
     for name in names:
         agents = [crawler.agent for crawler in crawlers_of(name)]
-        other = ANY_CRAWLER if name == WILDCARD_AGENT else of_user_agent(name)
+        other = ANY_CRAWLER if name == WILDCARD_AGENT else _other(name)
         found.update(dict.fromkeys(agents or [other]))
     return list(found)
+
+
+def _other(name: str) -> Agent:
+    agent = of_user_agent(name)
+    if agent.tokens != (name.strip().lower(),):
+        return agent  # who writes a whole header, with a version, means it
+    line = f"User-agent: {name}".encode("utf-8", "surrogateescape")
+    codes = [Code.SIMILAR_TOKEN, Code.UNKNOWN_POLICY_TOKEN]
+    found = lint(line, select=codes, crawlers=known_tokens())
+    other = "" if agent.is_policy_token else f"; for another crawler, write '{name}/1.0'"
+    return agent._replace(doubt="".join(f"{each.message}: {each.advice}{other}" for each in found))
 
 
 def of_user_agent(user_agent: str | bytes | tuple[str, ...]) -> Agent:
@@ -164,6 +191,12 @@ def well_known_crawlers() -> tuple[Crawler, ...]:
     return tuple(convert(row | sources[row["source"]], Crawler) for row in rows)
 
 
+@lru_cache(maxsize=1)
+def known_tokens() -> dict[str, str]:
+    """Return the product tokens of the well-known crawlers, by their lower case."""
+    return {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
+
+
 @lru_cache(maxsize=1024)
 def crawlers_of(value: str) -> tuple[Crawler, ...]:
     """Return the well-known crawlers that a value of ``-a`` stands for.
@@ -182,21 +215,30 @@ def crawlers_of(value: str) -> tuple[Crawler, ...]:
     return ()
 
 
+def agent_names() -> Iterable[str]:
+    """Return the names that ``-a`` knows: those of crawlers, and purposes."""
+    return (*(crawler.name for crawler in well_known_crawlers()), *PURPOSES)
+
+
 @tool(
     "List the well-known crawlers that -a knows: what each one fetches pages for, which group of a "
     "robots.txt it follows if none names it, and whether its operator says that it follows the "
     "file. JSON also has the page that says so, with its date.",
     ("crawlers", "all of them"),
+    ("crawlers google ai-use", "those of an operator, and those with a purpose"),
     ("crawlers --json > crawlers.jsonl", "the whole table, with sources and notes"),
     records=(Crawler,),
 )
-def crawlers_tool(context: Context) -> int:
+@click.argument("words", nargs=-1, metavar="[WORD]...", shell_complete=completing(agent_names))
+def crawlers_tool(context: Context, words: Sequence[str]) -> int:
     # It is readable at 80 columns.
     heads = ("Crawler", "Operator", "Purposes", "Falls back to", "robots.txt")
     made = table(*heads, padding=(0, 1, 0, 0))
-    for column, width in zip(made.columns, (25, 11, 12, 13, 10), strict=True):
-        column.width = width
-    for crawler in well_known_crawlers():
+    for column, width in zip(made.columns, (24, 9, 15, 13, 10), strict=True):
+        column.max_width, column.no_wrap, column.overflow = width, True, "ellipsis"
+    found = [crawler for crawler in well_known_crawlers() if crawler.has(words)]
+    refuse_if(not found, f"no well-known crawler has {' or '.join(words)}")
+    for crawler in found:
         if context.as_json:
             context.record(crawler)
         others = crawler.groups.partition(", ")[2] or "no other"

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
+from ..protocol.matcher import Steps, matches, rank
 from ..protocol.pacing import describe
+from ..protocol.parser import agent_lines
+from ..protocol.paths import path_of
 from ..protocol.printable import printable
 from ..protocol.refusals import line_text, refusing_line
 from ..protocol.robotstxt import RobotsTxt
@@ -21,7 +25,7 @@ from ..reports.answers import REASONS
 from .crawlers import Agent
 from .policy import Access, Policy, access_rows
 from .sources import Target
-from .texts import STYLES, Renderables, Row, listed, named_values, word
+from .texts import STYLES, Renderables, Row, listed, named_values, shown, word
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""
@@ -74,13 +78,15 @@ class Answer(Struct, kw_only=True):
 class Check(Answer, kw_only=True, tag_field="type", tag="check"):
     """The answer for a URL and a crawler. Many URLs have only the fields up to ``rule``.
 
-    ``context``: the lines around the rule, which is marked. ``refused`` and ``since`` are those of
-    ``--only``: each refused use with the line, and since when the page may not be fetched or used.
+    ``group_lines``: the user-agent lines of the group. ``context``: the lines around the rule,
+    which is marked. ``refused`` and ``since`` are those of ``--only``: each refused use with the
+    line, and since when the page may not be fetched or used.
     """
 
     version: int = 1
     url: str
     agent: str
+    group_lines: list[int] | UnsetType = UNSET
     context: list[str] | UnsetType = UNSET
     other_rules: list[Rule] | UnsetType = UNSET
     other_rules_left_out: int | UnsetType = UNSET
@@ -105,7 +111,8 @@ def brief(target: Target, agent: Agent, verdict: Verdict | None) -> Check:
 def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdict | None) -> Check:
     """Return the record of one verdict with all its reasons. ``policy``: None if not known."""
     record = brief(target, agent, verdict)
-    record.context, record.other_rules, record.other_rules_left_out = [], [], 0
+    record.context, record.group_lines = [], []
+    record.other_rules, record.other_rules_left_out = [], 0
     record.pace, record.usage, record.licenses = "", None, ()
     record.robots_txt = None if policy is None else policy.access
     if policy is None or policy.robots is None or verdict is None:
@@ -114,17 +121,20 @@ def explain(target: Target, agent: Agent, policy: Policy | None, verdict: Verdic
     record.licenses = robots.licenses
     # The verdict of a local rule names no group.
     record.group = group if verdict.reason is not Reason.LOCAL_RULE else None
+    record.group_lines = lines_of_group(policy.text, record.group or "")
     line = None if verdict.rule is None or group is None else verdict.rule.line
     if line is not None:
         record.context = _context(policy.text, line)
     tokens = agent.tokens_in(robots)
+    if agent.is_policy_token:
+        record.usage = _usage_of(robots, target.url, ())
     if tokens is None:
         return record
     record.pace = describe(robots, tokens)
     record.usage = _usage_of(robots, target.url, tokens)
     if group is not None:
-        matches = robots.matches(record.url, tokens)
-        others = [Rule(**rule._asdict()) for rule in matches if rule.line != line]
+        matched = robots.matches(record.url, tokens)
+        others = [Rule(**rule._asdict()) for rule in matched if rule.line != line]
         record.other_rules = others[:MAX_OTHER_RULES]
         record.other_rules_left_out = len(others[MAX_OTHER_RULES:])
     return record
@@ -157,6 +167,18 @@ def stated_text(values: Mapping[str, bool | str]) -> str:
     """Return statements about use as text, such as ``ai-train=no, use=reference``."""
     words: dict[bool | str, str] = {True: "yes", False: "no"}
     return printable(", ".join(f"{key}={words.get(value, value)}" for key, value in values.items()))
+
+
+def lines_of_group(text: bytes, token: str) -> list[int]:
+    """Return the numbers of the first user-agent lines of the groups of a token."""
+    groups = agent_lines(text).get(token.encode(), [])
+    return list(islice(chain.from_iterable(groups), MAX_OTHER_RULES))
+
+
+def lines_text(lines: Sequence[int]) -> str:
+    """Return numbers of lines as text; "" for less than two."""
+    *first, last = shown(list(map(str, lines)), MAX_SHOWN_RULES) or [""]
+    return f"lines {', '.join(first)} and {last.removeprefix('and ')}" if first else ""
 
 
 def _context(text: bytes, line: int) -> list[str]:
@@ -209,15 +231,36 @@ def context_lines(record: Any) -> Iterator[Text]:
         yield Text(printable(line, 170), style=style)
 
 
+def _how_it_wins(record: Any) -> str:
+    """Return why a rule decides: alone, as the longest, or as an Allow or the first of equals."""
+    if not record.other_rules:
+        return "is the only rule that matches"
+    rule, other = record.rule, record.other_rules[0]
+    if _length(rule, record.url) != _length(other, record.url):
+        return "is the longest rule that matches"
+    if rule.allow != other.allow:
+        return "wins over an equally long rule, as an Allow does"
+    return "is the first of the longest rules that match"
+
+
+def _length(rule: Rule, url: str) -> int:
+    """Return the length of a rule for precedence, or of its folder if it names an index page."""
+    ranked = rank([(rule.allow, rule.pattern.encode(), rule.line)], strict=False)
+    path = path_of(url)
+    steps = Steps.of(path)
+    return next((length for length, _, _, pattern in ranked if matches(pattern, path, steps)), 0)
+
+
 def _rows(record: Any) -> Iterator[Row]:
     rule, others = record.rule, list(map(str, record.other_rules))
     why = reason_text(record)
     if rule is not None and record.reason == "rules" and not record.detail:
-        matches = "is the longest rule that matches" if others else "is the only rule that matches"
-        why = f"{rule} {matches}"
+        why = f"{rule} {_how_it_wins(record)}"
     yield "Why", why
     group = f"by the group for {printable(record.group)}" if record.group else "no group applies"
     yield "Crawler", f"{printable(record.agent)}, {group}"
+    if lines := lines_text(record.group_lines):
+        yield "Group", lines
     yield from listed("Also matches", others, MAX_SHOWN_RULES, record.other_rules_left_out)
     if record.pace:
         yield "Pace", record.pace

@@ -6,29 +6,48 @@ A finding quotes parts of a file escaped and cut. Names of files and URLs are es
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from difflib import unified_diff
 from importlib.resources import files
+from itertools import filterfalse
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 from msgspec import Struct
 from rich.cells import cell_len
 
-from ..protocol.lint import Finding, Source, fix, lint
+from ..protocol.access import recognize
+from ..protocol.freshness import DEFAULT_LIFETIME, lifetime
+from ..protocol.lint import NOT_ROBOTS_TXT, Finding, Source, about_file, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
+from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import cut, printable
-from ..reports.files import write_atomically
 from ..reports.records import count
-from .context import STANDARD_INPUT, CommandError, Context, ExitCode, refuse_if, tool, writing
-from .crawlers import well_known_crawlers
-from .sources import is_file, read_policies
+from .context import (
+    STANDARD_INPUT,
+    CommandError,
+    Context,
+    ExitCode,
+    completing,
+    refuse_if,
+    tool,
+    writing,
+)
+from .crawlers import known_tokens
+from .explain import Answer, reason_text
+from .policy import Policy
+from .sources import is_file, read_policies, target_of
 
 _MAX_NAME = 1000
 """Characters of the name of a file that are shown."""
 _MAX_BEFORE, _MAX_LINE = 60, 100
 """Characters of a line that are shown before the place of a finding, and in all."""
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+
+
+_COMPLETE = completing(lambda: (text for code in Code for text in (code, code.short_name)))
 
 
 class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
@@ -65,6 +84,7 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     found="there is an error or a warning; with --diff: a correction",
     unknown="a site does not answer",
     records=(LintFinding,),
+    reads_sites=True,
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
 @click.option(
@@ -72,8 +92,15 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     multiple=True,
     metavar="CODE[,CODE]",
     help="Report only these findings: codes, beginnings of codes, or names.",
+    shell_complete=_COMPLETE,
 )
-@click.option("--ignore", multiple=True, metavar="CODE[,CODE]", help="Leave out these findings.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="CODE[,CODE]",
+    help="Leave out these findings.",
+    shell_complete=_COMPLETE,
+)
 @click.option("--fix", "fixes", is_flag=True, help="Make the safe corrections.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
 @click.option(
@@ -82,7 +109,6 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     is_flag=True,
     help="With --fix or --diff: also corrections that may change what is allowed.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="One line for each finding, and nothing else.")
 def lint_tool(
     context: Context,
     names: Sequence[str],
@@ -91,35 +117,39 @@ def lint_tool(
     fixes: bool,
     diff: bool,
     unsafe: bool,
-    quiet: bool,
 ) -> int:
     selected, ignored = _codes(select), _codes(ignore)
     refuse_if(fixes and diff, "--fix and --diff exclude each other")
     refuse_if(unsafe and not (fixes or diff), "--unsafe-fixes belongs to --fix or --diff")
     refuse_if(diff and context.as_json, "--diff and --format json exclude each other")
-    for name in names if fixes else ():
-        is_other = not is_file(name) or name == STANDARD_INPUT
-        refuse_if(is_other, f"--fix corrects files, and {name} is not a file")
-    crawlers = {token.lower(): token for each in well_known_crawlers() for token in each.tokens}
+    others = ", ".join(filterfalse(is_file, names)) or STANDARD_INPUT * (STANDARD_INPUT in names)
+    refuse_if(fixes and others, f"--fix corrects files, and {others} is not a file")
     codes = chosen_codes(selected, ignored)
     found: list[Finding] = []
     unknown = matters = False
-    for name, body in _bodies([file for each in names for file in _files(each)], context):
+    sources = [source for each in names for source in _files(each)]
+    for name, body, about_site in _bodies(sources, context):
+        unknown |= body is None and not about_site
+        if not diff:
+            about_site = [finding for finding in about_site if finding.code in codes]
+            _write(name, b"", about_site, context, quiet=True)
+            found += about_site
         if body is None:
-            unknown = True
             continue
         fixed = fix(body, codes, unsafe=unsafe) if fixes or diff else body
         if diff:
             matters |= _show_changes(name, body, fixed, context)
             continue
         if fixed != body:
+            from ..reports.files import write_atomically
+
             with writing(name):
                 write_atomically(Path(name), fixed)
             context.note(f"{name} is corrected")
-        findings = lint(fixed, select=selected, ignore=ignored, crawlers=crawlers)
-        _write(name, fixed, findings, context, quiet=quiet)
+        findings = lint(fixed, select=selected, ignore=ignored, crawlers=known_tokens())
+        _write(name, fixed, findings, context, quiet=context.quiet)
         found += findings
-    if found and not quiet and not context.as_json:
+    if found and not context.quiet and not context.as_json:
         _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
@@ -131,11 +161,13 @@ def lint_tool(
     "Explain findings of lint, each with an example and what to write instead. Without a code, "
     "list all of them.",
     ("rule R202", "what a code means"),
-    ("rule missing-colon R4", "by its name, and all that begin so"),
+    ("rule colon R4", "by a part of its name, and all that begin so"),
 )
-@click.argument("names", nargs=-1, metavar="[CODE]...")
+@click.argument("names", nargs=-1, metavar="[CODE]...", shell_complete=_COMPLETE)
 def rule_tool(context: Context, names: Sequence[str]) -> int:
-    codes = codes_of(_codes(names))
+    parts = [name for name in names if any(name.lower() in code.short_name for code in Code)]
+    codes = codes_of(_codes([name for name in names if name not in parts]))
+    codes |= {code for code in Code for part in parts if part.lower() in code.short_name}
     if not codes:
         context.write("".join(f"{each}  {each.severity:7}  {each.short_name}\n" for each in Code))
     text = (files(__package__) / "lint_codes.md").read_text("utf-8")
@@ -164,21 +196,85 @@ def _codes(options: Sequence[str]) -> list[str]:
     return names
 
 
-def _bodies(names: Sequence[str], context: Context) -> Iterator[tuple[str, bytes | None]]:
-    """Yield each name with its robots.txt; None if a site does not answer."""
+def _bodies(
+    names: Sequence[str], context: Context
+) -> Iterator[tuple[str, bytes | None, list[Finding]]]:
+    """Yield each name with its robots.txt, and the findings about the answer of a site.
+
+    There is no robots.txt if the site has none, or does not answer: then there is also no finding.
+    """
     others = [name for name in names if not is_file(name)]
     policies = dict(zip(others, read_policies(others, context), strict=True))
     for name in names:
         policy = policies.get(name)
         if policy is None:
-            yield name, context.read_file(name)
+            yield name, context.read_file(name), []
         elif policy.access.is_unreachable:
             context.warn(policy.access.problem)
-            yield name, None
-        elif policy.robots is None:
-            context.note(f"{policy.access.url} does not exist: status {policy.access.status}")
+            yield name, None, []
         else:
-            yield policy.access.url, policy.text[1:] if policy.body is None else policy.body
+            text = policy.text[1:] if policy.body is None else policy.body
+            body = None if policy.robots is None else text
+            yield policy.access.url, body, list(_about_site(name, policy))
+
+
+_SITE = {
+    Code.NOT_ROBOTS_TXT: ("{}", NOT_ROBOTS_TXT),
+    Code.REFUSED: ("{}", "let crawlers get it: without it, they may take everything for allowed"),
+    Code.CHALLENGE: ("{}", "exempt /robots.txt from the test: no crawler passes it"),
+    Code.TOO_MANY_REDIRECTS: ("{}", "answer with the file at its own address"),
+    Code.UNAVAILABLE: ("{}", "nothing has to be done if everything may be crawled"),
+    Code.OTHER_ADDRESS: ("no crawler reads {}", "crawlers read only /robots.txt, which follows"),
+    Code.CONTENT_TYPE: ("the content type is {}", "send 'text/plain; charset=utf-8'"),
+    Code.LONG_LIFETIME: (
+        "the headers let crawlers keep the file for {}",
+        "send 'Cache-Control: max-age=86400' or less, so that changes are seen within a day",
+    ),
+    Code.OTHER_HOST: (
+        "the rules are those of {}, to which the site redirects",
+        "answer with a file of its own if other rules are meant",
+    ),
+    Code.EMPTY: ("the file is empty: everything is allowed", "write rules if less is meant"),
+}
+"""What is said of the answer of a site, and the advice."""
+
+_STATES = {
+    ("not-robots-txt", False): Code.NOT_ROBOTS_TXT,
+    ("challenge", False): Code.CHALLENGE,
+    ("refused", False): Code.REFUSED,
+    ("disallowed-status", False): Code.REFUSED,
+    ("unavailable", False): Code.UNAVAILABLE,
+    ("unavailable", True): Code.TOO_MANY_REDIRECTS,
+}
+"""The codes of states without rules. True: the last response has no meaning of its own."""
+
+_PLAIN_TEXT = re.compile(r"text/plain(\s*;\s*charset=\"?(utf-8|us-ascii)\"?)?\s*", re.IGNORECASE)
+
+
+def _about_site(given: str, policy: Policy) -> Iterator[Finding]:
+    """Yield findings about the answer of a site. None of them is about a line."""
+    access, answer = policy.access, policy.answer
+    verdict, headers = Answer(), dict[str, str]()
+    verdict.judge(policy.verdict(f"{policy.origin}/", ()))
+    why = reason_text(verdict)
+    if answer is not None and answer.status < 300:
+        headers = dict(answer.headers) if policy.robots is not None else {}
+        why += f", {recognize(answer.body or b'', answer.headers.get('content-type')).form}"
+    kept = lifetime(headers, time.time()) or 0
+    path, final = urlsplit(target_of(given).url).path, access.final_url or access.url
+    kind = headers.get("content-type", "text/plain" if not headers else "missing")
+    facts = {
+        Code.OTHER_ADDRESS: given if path.endswith(ROBOTS_TXT) and path != ROBOTS_TXT else "",
+        _STATES.get((access.state, access.status is None)): why,
+        Code.CONTENT_TYPE: kind if not _PLAIN_TEXT.fullmatch(kind) else "",
+        Code.LONG_LIFETIME: f"{kept:,.0f} seconds" if kept > DEFAULT_LIFETIME else "",
+        Code.OTHER_HOST: final if host_of(final) != host_of(access.url) else "",
+        Code.EMPTY: access.state == "rules" and not policy.text.strip(),
+    }
+    for code, fact in facts.items():
+        if code is not None and fact:
+            message, advice = _SITE[code]
+            yield about_file(code, message.format(fact), advice)
 
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:

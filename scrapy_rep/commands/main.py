@@ -15,19 +15,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
-from .. import __version__
 from ..protocol.printable import printable
 
 try:
     import click
 
-    from .context import ExitCode, NoAnswerError, exit_code_help, writing
+    from .context import HELP, ExitCode, NoAnswerError, exit_code_help, with_version, writing
 
     if find_spec("rich") is None:  # it is imported only where it is needed
         raise ImportError(name="rich")
-except ImportError as error:  # of the extra
-    name = str(error.name).partition(".")[0]
-    sys.exit(f"scrapy-rep: no module {name}: pip install 'scrapy-rep[cli]'")
+except ImportError:  # of the extra
+    packages = ("click", "msgspec", "rich")
+    missing = " ".join(each for each in packages if find_spec(each) is None)
+    sys.exit(f"scrapy-rep: the tools need other packages: pip install {missing}")
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -86,6 +86,8 @@ class Tools(click.Group):
             return ExitCode.BROKEN_PIPE
         except (click.ClickException, click.exceptions.Exit):
             raise
+        except (OSError, MemoryError) as error:  # of the machine, such as a full disk
+            raise NoAnswerError(f"{type(error).__name__}: {error}") from error
         except Exception as error:  # a tool ends without a traceback
             message = f"internal error: {type(error).__name__}: {error}. Please report it."
             raise NoAnswerError(message) from error
@@ -104,8 +106,9 @@ class Tools(click.Group):
     subcommand_metavar="TOOL [OPTION ...] [ARGUMENT ...]",
     options_metavar="",
     invoke_without_command=True,
+    context_settings=HELP,
 )
-@click.version_option(__version__, message="scrapy-rep %(version)s")
+@with_version
 @click.pass_context
 def tools(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:

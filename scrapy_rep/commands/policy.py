@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ..origin import Origin, State
 from ..protocol.access import REASONS
+from ..protocol.access import Answer as AccessAnswer
 from ..protocol.lines import read
 from ..protocol.printable import printable
 from ..protocol.robotstxt import RobotsTxt
@@ -18,6 +18,7 @@ from ..protocol.verdict import Verdict
 from ..reports.records import LATEST, moment, utc
 
 if TYPE_CHECKING:
+    from ..origin import Origin
     from .texts import Row
 
 
@@ -64,6 +65,8 @@ class Policy:
     """The file as it was received, if the session keeps it."""
     seconds_between: Callable[[tuple[str, ...]], float] = lambda _: 0
     """Returns the delay that a crawl keeps for a crawler with these product tokens."""
+    answer: AccessAnswer | None = None
+    """The last response of the site; None for a file, and for an entry of the store."""
 
     @property
     def text(self) -> bytes:
@@ -78,7 +81,7 @@ class Policy:
 
 
 def access_of(origin: Origin) -> Access:
-    is_unreachable = origin.state is State.UNREACHABLE
+    is_unreachable = origin.state == "unreachable"  # the module of State needs Scrapy
     if origin.result.is_unavailable:
         state = REASONS[origin.result].value
     elif origin.content is None:

@@ -20,7 +20,16 @@ from ..protocol.paths import host_of
 from ..protocol.printable import printable
 from ..settings import read_queue_url
 from ..stores.base import StoreError
-from .context import CommandError, Context, ExitCode, NoAnswerError, needing, refuse_if, tool
+from .context import (
+    CommandError,
+    Context,
+    ExitCode,
+    NoAnswerError,
+    naming_settings,
+    need,
+    refuse_if,
+    tool,
+)
 from .sources import target_of
 from .texts import MAX_CELL, Renderables, table
 
@@ -43,7 +52,7 @@ GIVEN_BACK = 10
 
 READY, LEASED, HELD = "ready", "leased", "held"
 STATES = (READY, LEASED, *map(str, (Wait.DELAY, Wait.BACKOFF, Wait.ROBOTS_TXT)), HELD)
-ACTIONS = "hold", "release", "drop", ""
+ACTION = click.Choice(("hold", "release", "drop", ""))
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -96,11 +105,11 @@ class UnknownHostError(CommandError):
     exit_code = ExitCode.FOUND
 
 
-def _milliseconds(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    match = re.fullmatch(r"([1-9]\d{0,3})([smhd])", value or "1s")
+def _milliseconds(value: str) -> int:
+    match = re.fullmatch(r"([1-9]\d{0,3})([smhd])", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is not a time such as 30s, 10m, 1h or 2d", ctx, param)
-    return int(match[1]) * SECONDS[match[2]] * 1000 if value else None
+        raise click.BadParameter(f"{value!r} is not a time such as 30s, 10m, 1h or 2d")
+    return int(match[1]) * SECONDS[match[2]] * 1000
 
 
 @tool(
@@ -116,12 +125,12 @@ def _milliseconds(ctx: click.Context, param: click.Parameter, value: str | None)
     unknown="Redis does not answer",
     records=(Queue,),
 )
-@click.argument("action", default="", type=click.Choice(ACTIONS), metavar="[hold|release|drop")
+@click.argument("action", default="", type=ACTION, metavar="[hold|release|drop")
 @click.argument("host", default="", metavar="HOST]")
 @click.option("--key", help="SCHEDULER_QUEUE_KEY of the crawl. Default: the only queue there is.")
 @click.option("--all", is_flag=True, help=f"Show all hosts, not only the {MAX_HOSTS} largest.")
 @click.option("--prometheus", is_flag=True, help="Gauges in the text format of Prometheus.")
-@click.option("--for", callback=_milliseconds, metavar="TIME", help="30s, 10m, 1h or 2d.")
+@click.option("--for", type=_milliseconds, metavar="TIME", help="30s, 10m, 1h or 2d.")
 @click.option("--reason", metavar="TEXT", default="", help="Why the host is held.")
 @click.option("--yes", is_flag=True, help="Drop requests. Without it: only say how many.")
 def queue_tool(context: Context, action: str, host: str, key: str | None, **options: Any) -> int:
@@ -129,17 +138,17 @@ def queue_tool(context: Context, action: str, host: str, key: str | None, **opti
     is_hold = action == "hold"
     refuse_if(is_hold != bool(options["for"]), "hold needs a time, such as --for 1h, and only hold")
     if action:
-        change: Callable[..., Awaitable[str]] = _drop if action == "drop" else _hold
-        options["host"] = host_of(target_of(host).origin or "") or host
-        context.write(_run(context, key, partial(change, **options)) + "\n")
+        host = host_of(target_of(host).origin or "") or host
+        change = partial(_drop if action == "drop" else _hold, host=host, options=options)
+        context.write(_run(context, key, change) + "\n")
         return ExitCode.OK
     queue = _run(context, key, _read)
     if options["prometheus"]:
         context.write("".join(_gauges(queue)))
         return ExitCode.OK
-    left_out = [] if options["all"] else queue.largest[MAX_HOSTS:]
-    del queue.largest[len(queue.largest) - len(left_out) :]
-    context.show(queue, partial(_listing, left_out=len(left_out)))
+    if not options["all"]:
+        del queue.largest[MAX_HOSTS:]
+    context.show(queue, _listing)
     return ExitCode.OK
 
 
@@ -148,11 +157,13 @@ def queue_tool(context: Context, action: str, host: str, key: str | None, **opti
 
 def _run(context: Context, key: str | None, work: Callable[[SharedQueue], Awaitable[T]]) -> T:
     """Connect to Redis, and return what ``work`` returns for the queue."""
-    with needing("queue needs"):
-        from redis.exceptions import RedisClusterException, RedisError
+    need("queue needs", "redis")
+    from redis.exceptions import RedisClusterException, RedisError
 
-        from ..stores.redis_url import RedisURL, clients
-    name, url = read_queue_url(context.scrapy_settings)
+    from ..stores.redis_url import RedisURL, clients
+
+    with naming_settings():
+        name, url = read_queue_url(context.scrapy_settings)
     wanted = key or context.scrapy_settings.get("SCHEDULER_QUEUE_KEY") or "*"
 
     async def run() -> T:
@@ -196,23 +207,21 @@ async def _read(shared: SharedQueue) -> Queue:
     in_progress, workers = Counter[str](), list[QueueWorker]()
     for worker, end in sorted((await _items(shared, "workers")).items()):
         has = await _items(shared, f"w:{worker}")
-        own = Counter(_text(host) for name, host in has.items() if name[0] not in "#@")
+        own = [_text(host) for name, host in has.items() if name[0] not in "#@"]
         in_progress.update(own)
         (machine, pid, _), seconds = worker.rsplit(":", 2), max(ceil((end - now) / 1000), 0)
         leased = sum(name[0] == "@" for name in has)
-        workers.append(QueueWorker(machine, int(pid), seconds, own.total(), leased))
+        workers.append(QueueWorker(machine, int(pid), seconds, len(own), leased))
     hosts = []
     for host in {*waiting, *in_progress, *(each for each in states if states[each][0] == HELD)}:
         state, reason, end = states.get(host, (READY, "", now))
         sizes = waiting[host], in_progress[host], oldest.get(host)
         hosts.append(QueueHost(host, state, reason, ceil((end - now) / 1000), *sizes))
-    requests, counts = dict.fromkeys(STATES, 0), dict.fromkeys(STATES, 0)
-    for each in hosts:
-        requests[each.state] += each.waiting
-        counts[each.state] += 1
-    requests |= {"in progress": in_progress.total(), "failed": await client.llen(f"{prefix}failed")}
-    added = int(await client.hget(f"{prefix}counts", "added") or 0)
     hosts.sort(key=lambda each: (-each.waiting - each.in_progress, each.host))
+    requests = {name: sum(each.waiting for each in hosts if each.state == name) for name in STATES}
+    requests |= {"in progress": in_progress.total(), "failed": await client.llen(f"{prefix}failed")}
+    counts = {name: sum(each.state == name for each in hosts) for name in STATES}
+    added = int(await client.hget(f"{prefix}counts", "added") or 0)
     return Queue(shared.key, added, requests, counts, hosts, workers)
 
 
@@ -274,7 +283,7 @@ def _gauges(queue: Queue) -> Iterator[str]:
             yield f'scrapy_rep_queue_{name}{{queue={label},state="{state}"}} {number}\n'
 
 
-def _listing(queue: Queue, left_out: int) -> Renderables:
+def _listing(queue: Queue) -> Renderables:
     yield f"{printable(queue.key)}: {queue.added:,} requests were added\n"
     made = table("State", "Requests", "Hosts", right=(1, 2))
     for state, number in queue.requests.items():
@@ -291,7 +300,7 @@ def _listing(queue: Queue, left_out: int) -> Renderables:
         sizes = f"{host.waiting:,}", f"{host.in_progress:,}"
         made.add_row(name, *sizes, oldest, printable(state, MAX_CELL))
     yield made
-    if left_out:
+    if left_out := sum(queue.hosts.values()) - len(queue.largest):
         yield f"and {left_out:,} more: --all shows them"
     yield ""
     made = table("Worker", "Requests", "Hosts", "Lease", right=(1, 2))
@@ -315,32 +324,32 @@ async def _size(shared: SharedQueue, host: str) -> int:
     return int(size)
 
 
-async def _hold(shared: SharedQueue, host: str, reason: str, **options: Any) -> str:
+async def _hold(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     """Hold a host, or end that if there is no time."""
     size, length = await _size(shared, host), options["for"] or 0
-    await shared.run("hold", host, length, reason)
+    await shared.run("hold", host, length, options["reason"])
     state = f"held for {timedelta(milliseconds=length)}" if length else "not held"
     return f"{host} is {state}: {size:,} requests wait"
 
 
-async def _drop(shared: SharedQueue, host: str, yes: bool, **_: Any) -> str:
+async def _drop(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     """Drop requests. The host is held meanwhile, so that its worker gives back what it has."""
-    size, leases, last = await _size(shared, host), f"{shared.prefix}leases", MAX_DROPPED
-    if worker := await shared.client.hget(leases, host):
+    client, leases, dropped = shared.client, f"{shared.prefix}leases", 0
+    size = await _size(shared, host)
+    if worker := await client.hget(leases, host):
         has = await _items(shared, f"w:{_text(worker)}")
         size += sum(name == host.encode() for name in has.values())
     text = f"{size:,} requests to {host} would be dropped, except those that have started"
-    refuse_if(not yes, f"{text}: repeat it with --yes")
-    dropped, is_held = 0, await shared.client.hexists(f"{shared.prefix}held", host)
+    refuse_if(not options["yes"], f"{text}: repeat it with --yes")
+    is_held = await client.hexists(f"{shared.prefix}held", host)
     if not is_held:
         await shared.run("hold", host, 60_000, "its requests are dropped")
     try:
         for _second in range(GIVEN_BACK):
-            if await shared.client.hexists(leases, host):
+            if await client.hexists(leases, host):
                 await asyncio.sleep(1)
-        while last == MAX_DROPPED:
-            last = await shared.run("drop", host, MAX_DROPPED)
-            dropped += last
+        while found := await shared.run("drop", host, MAX_DROPPED):
+            dropped += found
     finally:
         if not is_held:
             await shared.run("hold", host, 0, "")

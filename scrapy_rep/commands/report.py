@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ import click
 from ..reports.answers import Obedience, obedience
 from ..reports.reading import read_reports
 from ..reports.records import Report
-from .context import Context, exit_code, needing, tool, writing
+from .context import Context, exit_code, need, refuse_if, tool, writing
 from .texts import STYLES, laid_out
 
 _ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
@@ -21,7 +22,7 @@ _ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
     "Show what a crawl has recorded for REP_REPORT: requests that were sent and that were not, "
     "the rules that decided, the pace, and whether any disallowed page was requested. Several "
     "event logs, of several spiders, processes or starts of a job, become one report.",
-    ("report crawl.json", "the report that a crawl has written"),
+    ("report reports/demo.events.gz", "the event log that a crawl has written beside its report"),
     ("report reports/*.events.gz", "one report of several crawls, also of those that still run"),
     ("report reports/*.events.gz --json", "the same as JSON"),
     ("report reports/*.events.gz --html report.html", "the same as a page"),
@@ -32,10 +33,14 @@ _ANSWERS = {Obedience.DISALLOWED: False, Obedience.NOT_KNOWN: None}
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--html", metavar="FILE", help="Also write the report as an HTML page.")
 def report_tool(context: Context, files: Sequence[str], html: str | None) -> int:
+    for path in map(Path, files):
+        logs = map(str, sorted(path.parent.glob(f"{escape(path.stem)}.*events.gz")))
+        names = " ".join(logs) if path.suffix in (".json", ".html") else ""
+        refuse_if(names, f"{path} is the report itself: write {names}")
     report = read_reports(files, context.warn)
     if html is not None or not context.as_json:
-        with needing("report needs"):
-            from ..reports import pages
+        need("report needs", "jinja2")
+        from ..reports import pages
     if html is not None:
         with writing(html):
             Path(html).write_text(pages.report_page(report), "utf-8")

@@ -24,16 +24,17 @@ from scrapy.settings import Settings as ScrapySettings
 from scrapy.utils.misc import load_object
 
 from ..addon import Addon
-from ..exceptions import SettingError
 from ..middleware import RobotsTxtMiddleware
 from ..protocol.paths import robots_txt_url
-from .context import CommandError, NoAnswerError
+from .context import CommandError, NoAnswerError, naming_settings
 from .policy import Policy, access_of
 
 T = TypeVar("T")
 
 END_TIMEOUT = 5.0
-"""Seconds that Scrapy has to end after Ctrl-C. Then the program ends without it."""
+"""Seconds that Scrapy has to end. Then the program ends without it."""
+INTERRUPTED_TIMEOUT = 0.2
+"""As END_TIMEOUT, after Ctrl-C."""
 
 ENDED_EARLY = "Scrapy ended before the tool did"
 
@@ -71,8 +72,10 @@ class Session(Spider):
     """
 
     name = "scrapy-rep"
+    fresh: bool
     made: Future[Session]
     ended: Future[None]
+    is_interrupted = False
 
     async def start(self) -> AsyncIterator[Any]:
         middleware = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
@@ -82,6 +85,9 @@ class Session(Spider):
             return
         self.middleware = middleware
         self._bodies = middleware.crawl.fetches.keep_bodies()
+        self._answers = middleware.crawl.fetches.fetcher.keep_answers()
+        if self.fresh and middleware.crawl.store is not None:
+            middleware.crawl.store.ask_sites()
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
         self.made.set_result(self)
         await self._end.wait()
@@ -109,7 +115,11 @@ class Session(Spider):
                 pending += 1
             if not pending:
                 return
-            future = done.get()
+            try:
+                future = done.get()
+            except KeyboardInterrupt:
+                self.is_interrupted = True
+                raise
             if future is self.ended:
                 raise NoAnswerError(ENDED_EARLY)  # by a component of the project
             pending -= 1
@@ -132,19 +142,23 @@ class Session(Spider):
             access_of(origin),
             body if origin.content else None,
             lambda tokens: crawl.policies.delay(origin, tokens) or 0,
+            self._answers.pop(origin.file_url, None),
         )
 
 
 @contextmanager
-def open_session(settings: ScrapySettings) -> Iterator[Session]:
-    """Start Scrapy in a thread, yield its session, and end Scrapy."""
+def open_session(settings: ScrapySettings, *, fresh: bool = False) -> Iterator[Session]:
+    """Start Scrapy in a thread, yield its session, and end Scrapy.
+
+    ``fresh``: each site is asked, whatever the store has of it.
+    """
     made: Future[Session] = Future()
     ended: Future[None] = Future()
 
     def run() -> None:
         error: BaseException = RuntimeError("Scrapy ended at its start")
         try:
-            run_crawl(session_settings(settings), made=made, ended=ended)
+            run_crawl(session_settings(settings), fresh=fresh, made=made, ended=ended)
         except BaseException as raised:  # of what the settings name
             error = raised
         ended.set_result(None)
@@ -154,8 +168,9 @@ def open_session(settings: ScrapySettings) -> Iterator[Session]:
     thread = Thread(target=run, name="scrapy", daemon=True)
     thread.start()
     try:
-        session = made.result()
-    except (CommandError, SettingError):
+        with naming_settings():
+            session = made.result()
+    except CommandError:
         raise
     except Exception as error:
         raise CommandError(
@@ -165,7 +180,7 @@ def open_session(settings: ScrapySettings) -> Iterator[Session]:
         yield session
     finally:
         session.stop()
-        thread.join(END_TIMEOUT)
+        thread.join(INTERRUPTED_TIMEOUT if session.is_interrupted else END_TIMEOUT)
 
 
 def run_crawl(settings: ScrapySettings, **arguments: Any) -> None:

@@ -24,7 +24,7 @@ from ..protocol.usage import POLICY_PREFIX, POLICY_TOKENS
 from ..protocol.verdict import Reason
 from ..reports.answers import REASONS
 from .context import Context, ExitCode, exit_code, tool
-from .explain import Rule, stated_text
+from .explain import Rule, lines_of_group, lines_text, stated_text
 from .policy import Access, Policy, access_rows
 from .sources import read_policies
 from .texts import STYLES, Renderables, indented, listed, named_values, shown, table
@@ -57,10 +57,12 @@ class RankedRule(Rule, kw_only=True):
 
 
 class Group(Struct, kw_only=True):
-    """What applies to the crawlers with some tokens. ``statements``: the values of other records,
-    by their names. ``Pace`` has those of Crawl-delay, Request-rate and Visit-time."""
+    """What applies to the crawlers with some tokens. ``lines``: the user-agent lines above it.
+    ``statements``: the values of other records, by their names. ``Pace`` has those of Crawl-delay,
+    Request-rate and Visit-time."""
 
     tokens: list[str]
+    lines: list[int] = []
     rules: list[RankedRule] = []
     rules_left_out: int = 0
     statements: dict[str, list[str]] = {}
@@ -83,6 +85,7 @@ class Show(Struct, kw_only=True, tag_field="type", tag="show"):
     ("show - --json < robots.txt", "a file from standard input, as JSON"),
     unknown="the robots.txt is unreachable",
     records=(Show,),
+    reads_sites=True,
 )
 @click.argument("robots", metavar="ROBOTS")
 def show_tool(context: Context, robots: str) -> int:
@@ -121,7 +124,8 @@ def _merged(text: bytes, records: Records) -> list[Group]:
         key = tuple(spans), repr(statements)
         group = found.get(key)
         if group is None:
-            group = found[key] = Group(tokens=[], statements=statements)
+            lines = lines_of_group(text, token.decode())
+            group = found[key] = Group(tokens=[], lines=lines, statements=statements)
             written = GroupText(text, spans, strict=False)
             ranked = rank(written.rules(), strict=False)
             group.rules_left_out = len(ranked[left:])
@@ -180,6 +184,8 @@ def _group(group: Any) -> Renderables:
     about = f" (Disallow refuses {', '.join(uses)}, Allow grants it)" if uses else ""
     names = [OTHERS] if group.tokens == [WILDCARD_AGENT] else shown(group.tokens, MAX_TOKENS)
     yield Text(", ".join(names) + about, style="bold")
+    if lines := lines_text(group.lines):
+        yield f"Group: {lines}"
     if group.rules:
         heads = ("Line", "Rule", "Pattern", "Bytes")
         made = table(*heads, right=(0, 3), pad_edge=True, header_style="dim")
@@ -233,6 +239,7 @@ class Diff(Struct, kw_only=True, tag_field="type", tag="diff"):
     found="the files say different things",
     unknown="a site is unreachable",
     records=(Diff,),
+    reads_sites=True,
 )
 @click.argument("old", metavar="OLD")
 @click.argument("new", metavar="NEW")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import re
 import sys
+import time
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,24 +18,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from ..protocol.access import other_page
-from ..protocol.paths import lacks_host, origin_of, verdict_as_sent
+from ..protocol.access import recognize
+from ..protocol.lines import read
+from ..protocol.parser import has_rules
+from ..protocol.paths import ROBOTS_TXT, lacks_host, origin_of, verdict_as_sent
 from ..protocol.printable import without_credentials
 from ..protocol.robotstxt import RobotsTxt
-from ..stores.base import StoreError
-from ..stores.registry import open_for_tool
-from ..stores.threaded import ThreadedStore
-from ..stores.urls import without_password
-from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, needing, reading
+from ..reports.records import age
+from .context import STANDARD_INPUT, CommandError, Context, NoAnswerError, need, reading, refuse_if
 from .policy import Access, Policy
 
 if TYPE_CHECKING:
+    from ..stores.threaded import ThreadedStore
     from .session import Session
 
 FORMS = "a file ('-': standard input), or a site"
 
 # "mailto:x", but not "example.com:8080/x".
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?://|(?!\d+(?:[/?#]|\Z)))").match
+# The file names of the web, of which none is a host.
+_FILE_NAME = re.compile(
+    r".*\.(?:aspx?|cgi|css|gif|html?|jpe?g|js|json|jsp|pdf|php|png|txt|xml)"
+).fullmatch
 # How Python reads a byte of an argument or a file that is not UTF-8.
 _NOT_UTF_8 = re.compile("[\udc80-\udcff]")
 
@@ -49,6 +55,17 @@ class Target(NamedTuple):
     """False: nothing can be said about it. A URL whose scheme has no robots.txt is valid."""
 
 
+def lacks_slash(given: str) -> bool:
+    """Return whether a text is probably meant for a path, as ``admin``, and not for a host.
+
+    >>> [lacks_slash(text) for text in ("admin", "a/b", "index.html", "/a", "example.com/a")]
+    [True, True, True, False, False]
+    """
+    first = given.partition("/")[0]
+    is_host = first == "" or ":" in first or ("." in first and not _FILE_NAME(first))
+    return not (is_host or _SCHEME(given))
+
+
 def target_of(given: str, *, in_file: bool = False) -> Target:
     """Return what a text stands for.
 
@@ -60,6 +77,8 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
     if given.startswith("/") and not given.startswith("//"):
         return Target(given, given, None, in_file)
     given = url = without_credentials(given)
+    if in_file and lacks_slash(given):
+        return Target(given, given, None, is_valid=False)
     if not _SCHEME(given):
         url = f"https://{given.lstrip('/')}"
     origin = origin_of(url)
@@ -83,15 +102,26 @@ def is_file(name: str) -> bool:
     >>> is_file("example.com/robots.txt"), is_file("example.com")
     (False, False)
     """
-    if name.startswith(("/", ".")) or name == STANDARD_INPUT or Path(name).exists():
+    if name.startswith(("/", ".")) or name == STANDARD_INPUT or os.path.exists(name or "."):
         return True
     folder, slash, _ = name.partition("/")
     # No domain ends so. A name that does, and that is not a file, is a file that is missing.
     return name.endswith(".txt") and "://" not in name and not (slash and "." in folder)
 
 
+def robots_txt_here(context: Context) -> str:
+    """Return the name of the robots.txt in the current folder, and say that it is used."""
+    name = ROBOTS_TXT.removeprefix("/")
+    is_missing = not Path(name).is_file()
+    refuse_if(
+        is_missing, f"there is no {name} in this folder: name one with --robots, or write URLs"
+    )
+    context.note(f"the {name} of this folder is used; --robots names another one")
+    return name
+
+
 def of_file(name: str, body: bytes) -> Policy:
-    robots, page = RobotsTxt.from_response(200, body), other_page(body)
+    robots, page = RobotsTxt.from_response(200, body), recognize(body).result
     access = Access(url=name, source="file", state="rules" if page is None else str(page))
     return Policy(None, robots, partial(verdict_as_sent, robots.verdict), access, body)
 
@@ -104,7 +134,7 @@ def start_session(
 
     if not reads_tdm_files:
         context.scrapy_settings.set("REP_TDMREP", False, priority="cmdline")
-    return open_session(context.scrapy_settings)
+    return open_session(context.scrapy_settings, fresh=context.fresh)
 
 
 def read_policies(names: Sequence[str], context: Context) -> list[Policy]:
@@ -141,7 +171,9 @@ def fetch_policies(
     def fetch(targets: Iterable[Target]) -> None:
         origins = dict.fromkeys(target.origin for target in targets if target.origin)
         missing = [origin for origin in origins if origin not in known]
-        known.update((policy.origin, policy) for policy in session.policies(missing))
+        for policy in session.policies(missing):
+            known[policy.origin] = policy
+            note_age(policy.access, context)
 
     def is_unreachable(target: Target) -> bool:
         return target.origin in known and known[target.origin].access.is_unreachable
@@ -163,16 +195,32 @@ def fetch_policies(
     return [used.get(target, target) for target in targets]
 
 
+def note_age(access: Access, context: Context) -> None:
+    """Say so if a robots.txt is from the store, and how old it is."""
+    if access.source == "store" and access.fetched_at is not None:
+        seconds = max(time.time() - access.fetched_at.timestamp(), 0)
+        kind = "robots.txt files from the store"
+        context.note(
+            f"{access.url} is from the store, {age(seconds)} old; --fresh asks the site", kind
+        )
+
+
 def archive_reader() -> Any:
     """Return the module that reads archives. Raises :class:`CommandError` without warcio."""
-    with needing("archives need"):
-        return import_module("..reports.archive", __package__)
+    need("archives need", "warcio")
+    return import_module("..reports.archive", __package__)
 
 
 @contextmanager
 def using_store(url: str, *, must_exist: bool) -> Iterator[ThreadedStore]:
     """Open a store, and disconnect it. An error of the store becomes a CommandError."""
+    from ..stores.base import StoreError  # they need Scrapy
+    from ..stores.registry import open_for_tool
+    from ..stores.urls import without_password
+
     name = without_password(url)
+    is_name = "://" not in url
+    refuse_if(is_name, f"{name} is not the URL of a store: write sqlite:///{name}, or redis://…")
     try:
         store = open_for_tool(url, must_exist=must_exist)
     except StoreError as error:
@@ -195,8 +243,26 @@ MAX_LINE = 1 << 20
 _HEAD = 1 << 12
 
 
+def lines_in(name: str) -> int | None:
+    """Return about how many URLs a file has: its lines. None if they cannot be counted in advance.
+
+    That is so for standard input, and for files that are compressed or in XML.
+    """
+    if name.endswith((".gz", ".xml")) or not Path(name).is_file():
+        return None
+    with reading(name), Path(name).open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b"")) or None
+
+
 def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
-    """Yield the URLs of a file; ``-`` is standard input.
+    """Yield the URLs of a file; ``-`` is standard input. See :func:`numbered_urls`."""
+    return (url for _, url in numbered_urls(name, form=form, field=field))
+
+
+def numbered_urls(
+    name: str, *, form: str | None = None, field: str | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of the line, or of the URL in a sitemap, and the URL.
 
     ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
     ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.
@@ -204,15 +270,15 @@ def urls_from(name: str, *, form: str | None = None, field: str | None = None) -
     with reading(name, form or "URLs", ValueError, zlib.error), opened(name) as stream:
         form = form or ("jsonl" if field else _form_of(name, stream))
         if form == "sitemap":
-            yield from _of_sitemap(stream)
+            yield from enumerate(_of_sitemap(stream), 1)
             return
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="surrogateescape", newline="")
         try:
             if form == "jsonl":
                 yield from _of_json_lines(text, field or "url")
             else:
-                urls = (line.strip() for line in _lines_of(text))
-                yield from (url for url in urls if url and not url.startswith("#"))
+                lines = enumerate(map(str.strip, _lines_of(text)), 1)
+                yield from ((number, url) for number, url in lines if url and url[0] != "#")
         finally:
             text.detach()
 
@@ -229,8 +295,12 @@ def opened(name: str) -> Iterator[Any]:
 def _form_of(name: str, stream: Any) -> str:
     """Guess the format of a file. Raises ValueError for a binary file."""
     start = stream.peek(_HEAD)[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"SQLite format 3"):
+        raise ValueError(f"it is a database: write sqlite:///{name}")
     if b"\0" in start:
         raise ValueError("it is a binary file")
+    if has_rules(read(start)):
+        raise ValueError("this is a robots.txt: use lint or show, or check --robots")
     if start.startswith(b"<"):
         return "sitemap"
     is_json = name.lower().removesuffix(".gz").endswith((".jsonl", ".ndjson", ".jl"))
@@ -245,7 +315,7 @@ def _lines_of(text: io.TextIOWrapper) -> Iterator[str]:
         yield line
 
 
-def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
+def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(_lines_of(text), 1):
         if not line.strip():
             continue
@@ -259,7 +329,7 @@ def _of_json_lines(text: io.TextIOWrapper, field: str) -> Iterator[str]:
             value = value.get(field)
         if not isinstance(value, str):
             raise ValueError(f"line {number} has no text in the field {field}")
-        yield value.strip()
+        yield number, value.strip()
 
 
 def _of_sitemap(stream: Any) -> Iterator[str]:

@@ -28,9 +28,9 @@ from ..protocol.access import AccessPolicy, AccessResult, access_result
 from ..protocol.paths import origin_of
 from ..reports.survey import ROW_FILES, Row, Rows, Survey, encode, row_of
 from ..stores.urls import find_form, without_password
-from .context import MAX_BODY, Context, ExitCode, needing, reading, refuse_if, tool, writing
+from .context import MAX_BODY, Context, ExitCode, need, reading, refuse_if, tool, writing
 from .crawlers import well_known_crawlers
-from .sources import archive_reader, start_session, target_of, urls_from, using_store
+from .sources import archive_reader, lines_in, numbered_urls, start_session, target_of, using_store
 from .texts import laid_out
 
 MAX_HEADER = 1 << 20
@@ -74,6 +74,7 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     ("survey robots.tar.xz --html survey.html", "also as a page with charts"),
     unknown="a part of the input cannot be read",
     records=[Survey],
+    reads_sites=True,
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
 @click.option(
@@ -89,38 +90,39 @@ def survey_tool(
     for name in (each for each in (rows, html) if each is not None):
         with writing(name), open(name, "ab"):  # before the work begins
             pass
+    need("survey needs", "duckdb", "jinja2")
+    from ..reports import pages
+
     inputs = Inputs(names, context)
     context.scrapy_settings.setdict(_FETCHING, priority="cmdline")
     purposes = {each.tokens[0].lower(): each.purposes for each in well_known_crawlers()}
     with suppress(ValueError):  # SIGTERM removes the folder; only the main thread has signals
         signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    with TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True) as folder:
-        with needing("survey needs"):
-            from ..reports import pages
-
-            database = Rows(Path(folder), purposes)
-        with closing(database):
-            if compare is not None:
-                database.read(Path(compare), "before")
-            path = Path(folder, "rows.jsonl")
-            with writing(str(path)), path.open("wb") as file:
-                file.writelines(encode(row) + b"\n" for row in inputs.rows())
-            for each in (*inputs.row_files, path):
-                database.read(each)
-            database.merge()
-            if rows is not None:
-                database.write(Path(rows))
-            found = database.survey(
-                [without_password(name) if "://" in name else name for name in names],
-                complete=inputs.is_complete,
-                compared=compare is not None,
-            )
+    with writing("temporary files (set TMPDIR to a folder that can be written)"):
+        temporary = TemporaryDirectory(prefix="scrapy-rep-", ignore_cleanup_errors=True)
+    with temporary as folder, closing(Rows(Path(folder), purposes)) as database:
+        if compare is not None:
+            database.read(Path(compare), "before")
+        path = Path(folder, "rows.jsonl")
+        with writing(str(path)), path.open("wb") as file, context.interruptible():
+            file.writelines(encode(row) + b"\n" for row in inputs.rows())
+        for each in (*inputs.row_files, path):
+            database.read(each)
+        database.merge()
+        if rows is not None:
+            database.write(Path(rows))
+        found = database.survey(
+            [without_password(name) if "://" in name else name for name in names],
+            complete=inputs.is_complete and not context.is_interrupted,
+            compared=compare is not None,
+        )
     context.show(found, lambda each: laid_out(pages.survey_summary(each), {}))
     if html is not None:
         with writing(html):
             Path(html).write_bytes(pages.survey_page(found).encode())
         context.note(f"the page is {html}")
-    return ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
+    code = ExitCode.OK if inputs.is_complete else ExitCode.UNKNOWN
+    return context.end_code(code, reads_sites=inputs.reads_sites)
 
 
 class _Member(tarfile.TarInfo):
@@ -147,9 +149,13 @@ class Inputs:
 
     def rows(self) -> Iterator[Row]:
         """Yield the row of each site. A problem is a warning, and the rest is read."""
-        yield from chain.from_iterable(self._readers)
-        if self._lists:
-            yield from self._of_lists()
+        readers = [*self._readers, *([self._of_lists()] if self._lists else [])]
+        total = lines_in(self._lists[0]) if len(self._lists) == len(self._readers) == 1 else None
+        yield from self._context.counted(chain.from_iterable(readers), "sites", total)
+
+    @property
+    def reads_sites(self) -> bool:
+        return bool(self._lists)
 
     def _reader(self, name: str) -> Iterator[Row]:
         path = Path(name)
@@ -192,10 +198,10 @@ class Inputs:
     def _origins(self, name: str) -> Iterator[str]:
         """Yield the origins of a list of domains or URLs, which may have a rank before each."""
         has_sites = False
-        for given in urls_from(name):
+        for number, given in numbered_urls(name):
             origin = target_of(given if "://" in given else given.rpartition(",")[2]).origin
             if origin is None:
-                self._problem(f"{given} in {name} is not a site")
+                self._problem(f"{name}, line {number}: {given} is not a site")
             else:
                 has_sites = True
                 yield origin

@@ -16,7 +16,7 @@ import click
 from ..protocol.paths import origin_of
 from ..stores.entry import LINE_LIMIT, from_line, to_line
 from .context import STANDARD_INPUT, Context, ExitCode, reading, tool, writing
-from .sources import opened, using_store
+from .sources import lines_in, opened, using_store
 
 _TEXTS = {
     "added": "added",
@@ -38,8 +38,13 @@ _TEXTS = {
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
 def export_tool(context: Context, store_url: str, name: str) -> int:
     written = unreadable = 0
-    with using_store(store_url, must_exist=True) as store, writing(name), _writable(name) as file:
-        for key, entry in store.entries():
+    with (
+        using_store(store_url, must_exist=True) as store,
+        writing(name),
+        _writable(name) as file,
+        context.interruptible(),
+    ):
+        for key, entry in context.counted(store.entries(), "policies"):
             if entry is None:
                 unreadable += 1
                 context.warn(f"the entry of {key} cannot be read", "unreadable entries")
@@ -49,7 +54,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
         file.flush()
     if name != STANDARD_INPUT:
         context.note(f"{written:,} policies are written to {name}")
-    return ExitCode.UNKNOWN if unreadable else ExitCode.OK
+    return context.end_code(ExitCode.UNKNOWN if unreadable else ExitCode.OK)
 
 
 @tool(
@@ -69,8 +74,9 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
         reading(name, "JSON Lines", zlib.error),
         opened(name) as file,
         using_store(store_url, must_exist=False) as store,
+        context.interruptible(),
     ):
-        for number, line in _lines(file):
+        for number, line in context.counted(_lines(file), "lines", lines_in(name)):
             try:
                 if line is None:
                     raise ValueError("it is too long")
@@ -84,7 +90,7 @@ def import_tool(context: Context, store_url: str, name: str, replace: bool) -> i
                 context.warn(f"line {number}: {error}", "unreadable policies")
     lines = [f"{counts[key]:,} {text}\n" for key, text in _TEXTS.items() if counts[key]]
     context.write("".join(lines) or "no policies\n")
-    return ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK
+    return context.end_code(ExitCode.UNKNOWN if counts["unreadable"] else ExitCode.OK)
 
 
 def _writable(name: str) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
@@ -23,8 +24,17 @@ from w3lib.url import safe_url_string
 
 from ..fetch.downloader import in_words
 from ..fetch.redirects import redirect_target
-from ..pages.directives import META, TDM_PLACE, directives_of, header_lines, stated_in, uses_in
-from ..pages.html import document, iter_elements, roots
+from ..pages.directives import (
+    META,
+    TDM_PLACE,
+    directives_of,
+    header_lines,
+    not_understood,
+    stated_in,
+    uses_in,
+)
+from ..pages.html import MAX_PAGE as MAX_READ
+from ..pages.html import document, iter_elements, markup, roots
 from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
@@ -32,10 +42,10 @@ from ..protocol.printable import printable, without_credentials
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.tdmrep import TdmRule
 from ..reports.records import count
-from .context import CommandError, Context, ExitCode, refuse_if, tool
-from .crawlers import Agent, agents_of
+from .context import CommandError, Context, ExitCode, completing, refuse_if, tool
+from .crawlers import Agent, agent_names, agents_of
 from .explain import Answer, Check, Usage, explain, explanation, reason_text
-from .sources import site_of, start_session
+from .sources import is_file, note_age, site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
 if TYPE_CHECKING:
@@ -51,7 +61,7 @@ MAX_TEXT, MAX_TITLE = 20_000, 500
 """Characters of the text of a page, and of its title, that are kept."""
 
 MAX_STATEMENTS, MAX_LINKS, MAX_UNREAD = 200, 2000, 50
-"""Directives and links of a page, each URL once, and robots meta elements without a content."""
+"""Directives and links of a page, each URL once, and statements that are not understood."""
 
 MAX_SHOWN_LINES, MAX_SHOWN = 20, 30
 """Lines, and links and directives, that are shown as text. JSON has more."""
@@ -78,6 +88,11 @@ _IN_SCRIPT = re.compile(
 )
 _REFRESH = re.compile(r"[\d.\s]+[;,\s]\s*(?:url\s*=\s*)?['\"]?([^'\"]+)", re.IGNORECASE)
 """The value of a refresh that has a URL (HTML §4.2.5.3)."""
+
+_NAMES = ("name", "property", "http-equiv")
+"""The attributes of a meta element in which a name is written. Crawlers read the first."""
+_ROBOTS_META = re.compile(rb"<meta\s[^<>]{0,500}\brobots\b", re.IGNORECASE).search
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 
 _NO_TEXT = ("script", "style", "template", "head", "iframe", "svg")
 """Elements whose content is not text of the page."""
@@ -108,8 +123,11 @@ class Link(Answer, kw_only=True):
 
 class Page(Struct, kw_only=True):
     """A page. ``usage``: which uses of the content the robots.txt and the page grant together.
-    ``unread``: the values of robots meta elements that have a ``value`` in place of a ``content``.
-    ``text`` may be cut. ``left_out`` counts further directives and links."""
+    ``unread``: what is stated in a form that no crawler reads, each with what to write instead.
+    ``behind_html``: the text behind ``</html>``. ``beyond``: the bytes behind the first 2 MiB, up
+    to which Google reads a page. ``text`` may be cut. ``left_out`` counts further directives and
+    links.
+    """
 
     url: str
     status: int
@@ -121,6 +139,8 @@ class Page(Struct, kw_only=True):
     usage: dict[str, bool]
     licenses: tuple[str, ...]
     unread: list[str] = []
+    behind_html: str = ""
+    beyond: int = 0
     title: str | None = None
     text: str = ""
     links: list[Link] = []
@@ -155,16 +175,19 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     found="the page is disallowed, or has a contradiction",
     unknown="the page or its robots.txt could not be fetched",
     records=(View,),
+    reads_sites=True,
 )
 @click.argument("url", metavar="URL")
 @click.option(
     "-a",
     "--agent",
     metavar="AGENT",
+    shell_complete=completing(agent_names),
     help="Judge by what the site says to this crawler. The page is requested with the User-Agent "
     "of the settings.",
 )
 def view_tool(context: Context, url: str, agent: str | None) -> int:
+    refuse_if(is_file(url), f"{url} is a file, and view shows pages of sites: use show or lint")
     target = site_of(url, context)
     if target.origin is None or len(target.url) > MAX_URL:
         raise CommandError(f"not a URL with a robots.txt: {url}")
@@ -172,6 +195,7 @@ def view_tool(context: Context, url: str, agent: str | None) -> int:
     refuse_if(others, f"-a {agent} stands for {len(others) + 1} crawlers: name one")
     with start_session(context, reads_tdm_files=True) as session:
         (policy,) = session.policies([target.origin], target.url)
+        note_age(policy.access, context)
         check = explain(target, crawler, policy, crawler.verdict(policy, target.url))
         record = View(url=target.url, check=check)
         response = _download(session, record)
@@ -224,6 +248,11 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         url = redirect_target(response.url, location)
         page.links = [] if url is None else [Link(url=url, kind="redirect")]
     read_content(response, page)
+    others = (
+        f"'{written}' is not understood: write {wanted}"
+        for written, wanted in not_understood(response, agent.tokens)
+    )
+    page.unread += islice(dict.fromkeys(others), MAX_UNREAD)
     return page
 
 
@@ -232,9 +261,7 @@ def _contradictions(check: Check, page: Page) -> Iterator[Contradiction]:
         if link.kind in ("redirect", "refresh") and check.allowed and link.allowed is False:
             text = f"The page has a {link.kind} to {link.url}, which is disallowed."
             yield Contradiction(f"{link.kind}-to-disallowed", text)
-    for value in page.unread:
-        text = f"A robots meta element has {value} as its value: crawlers read only its content."
-        yield Contradiction("value-without-content", text)
+    yield from (Contradiction("not-understood", text) for text in page.unread)
     rules = dict.fromkeys(one.rule for one in page.directives)
     restrictions = [rule for rule in rules if rule not in _WITHOUT_REMARK]
     if not check.allowed and restrictions:
@@ -256,12 +283,13 @@ def read_content(response: Response, page: Page) -> None:
     if not hasattr(root, "iter"):  # an empty page
         return
     page.title = _words(root.xpath("string(//title)")) or None
-    unread = (
-        _words(element.get("value"))
-        for element in root.xpath("//meta[@value][not(@content)]")
-        if (element.get("name") or "").strip().lower() == "robots"
-    )
-    page.unread = list(islice(filter(None, unread), MAX_UNREAD))
+    page.unread = list(islice(_unread(root), MAX_UNREAD))
+    body = markup(response)
+    page.beyond = max(len(body) - MAX_READ, 0)
+    if page.beyond and _ROBOTS_META(body, MAX_READ):
+        page.unread.append("A robots meta element is behind the first 2 MiB: move it to the head")
+    behind = _COMMENT.sub(b"", body.rpartition(b"</html>")[2] if b"</html>" in body else b"")
+    page.behind_html = _words(behind.decode("utf-8", "replace"))
     found: dict[tuple[str, str], Link] = {}
     for kind, value, rel in _links(root):
         if len(found) >= MAX_LINKS:
@@ -274,6 +302,21 @@ def read_content(response: Response, page: Page) -> None:
             link.nofollow &= nofollow  # a crawler follows the link that it may follow
     page.links += found.values()
     page.text = _text(root)
+
+
+def _unread(root: Any) -> Iterator[str]:
+    """Yield the meta elements that are meant for crawlers, and that none of them reads."""
+    for element in iter_elements(root, "meta"):
+        names = [str(element.get(each) or "").strip().lower() for each in _NAMES]
+        is_meant = "robots" in element.attrib or get_close_matches(
+            "".join(names), ("robots", "x-robots-tag"), 1, 0.8
+        )
+        said = element.get("robots") or element.get("content") or element.get("value")
+        is_read = names[0] == "robots" and "content" in element.attrib
+        if said and is_meant and not is_read:
+            written = " ".join(f'{name}="{value}"' for name, value in element.attrib.items())
+            wanted = f'<meta name="robots" content="{_words(said)}">'
+            yield f"<meta {_words(written)}> is not understood: write {wanted}"
 
 
 def _links(root: Any) -> Iterator[tuple[str, str, str]]:
@@ -338,7 +381,8 @@ def listing(record: View) -> Renderables:
     yield named_values(_rows(record))
     for one in record.contradictions:
         yield ""
-        text = Text("Contradiction  ", style="bold red")
+        name = "Not understood" if one.code == "not-understood" else "Contradiction"
+        text = Text(f"{name}  ", style="bold red")
         yield text.append(printable(one.text, 1000), style="default not bold")
     page = record.page
     if page is None:
@@ -379,6 +423,13 @@ def _rows(record: View) -> Iterator[Row]:
         for one in page.directives
     ]
     yield from listed("Directives", directives or ["none"], MAX_SHOWN)
+    if page.behind_html:
+        yield "Behind it", f"{printable(page.behind_html, 200)}  behind </html>"
+    if page.beyond:
+        yield (
+            "Beyond",
+            f"{page.beyond:,} bytes are behind the first 2 MiB: Google does not read them",
+        )
     if not page.indexable:
         yield "Effect", "the page is not indexed"
     if page.nofollow:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import count
@@ -27,7 +27,7 @@ from twisted.python.failure import Failure
 from ..clock import Clock, fire
 from ..closing import Closing
 from ..logs import spider_logger
-from ..origin import OriginFile, Restored
+from ..origin import OriginFile
 from ..protocol import access
 from ..protocol.paths import ROBOTS_TXT
 from ..protocol.printable import printable
@@ -35,7 +35,7 @@ from ..protocol.verdict import Verdict
 from ..recorder import Recorder
 from ..scrapy_internals import WATCH_INTERVAL, Engine, middleware_that_raised, proxy_keys
 from ..settings import IS_ROBOTSTXT_REQUEST, Settings
-from ..stores.entry import is_validator
+from ..stores.entry import Entry, is_validator
 from . import downloader
 from .fetch_limit import TIMEOUT_MARGIN, FetchLimit
 from .redirects import HopCookies, redirect_target, refusal
@@ -64,13 +64,15 @@ class Demand(Protocol):
 
     @property
     def queue_size(self) -> int: ...
+    @property
+    def waiters(self) -> Container[Request]: ...
     def needs(self, origin: str) -> bool: ...
     def uses(self, origin: str) -> bool: ...
-    def is_waiting(self, request: Request) -> bool: ...
     def finish(self, request: Request) -> None: ...
     def delay_of(self, host: str) -> float: ...
     def set_delay(self, host: str, origin: str, seconds: float) -> None: ...
     def update_origin(self, host: str, origin: str) -> None: ...
+    def hold(self, host: str, seconds: float) -> float: ...
 
 
 class Parts(NamedTuple):
@@ -120,15 +122,22 @@ class Fetcher:
         self.awaited: list[tuple[str, Request]] = []
         """The origins for whose files a request or its response waits outside of the queues, such
         as that of its final URL."""
+        self.answers: dict[str, access.Answer] | None = None
+        """The last response for each robots.txt, by the URL of the file, for tools that show it."""
         self._idle_polls = 0
         """How many polls in a row have found that the crawl is over but for robots.txt files."""
+
+    def keep_answers(self) -> dict[str, access.Answer]:
+        """Keep the last response for each file from now on. Returns where they are, by URL."""
+        self.answers = {}
+        return self.answers
 
     # Fetches in progress.
 
     def start(
         self,
         file: OriginFile,
-        fetch: Callable[[], Awaitable[access.FetchResult | Restored]],
+        fetch: Callable[[], Awaitable[access.FetchResult | Entry]],
         finish: Callable[[Any], None],
     ) -> None:
         """Fetch a file in a task of its own, unless it is being fetched.
@@ -139,7 +148,7 @@ class Fetcher:
         if url in self.in_progress:
             return
 
-        def end(result: access.FetchResult | Restored | Failure) -> None:
+        def end(result: access.FetchResult | Entry | Failure) -> None:
             del self.in_progress[url]
             self.recent.discard(url)
             if isinstance(result, Failure):
@@ -385,7 +394,7 @@ class Fetcher:
                     sent,
                     seconds,
                     max_wait,
-                    lambda: self._demand.is_waiting(request) or self._engine.waits_in_slot(request),
+                    lambda: request in self._demand.waiters or self._engine.waits_in_slot(request),
                 )
             except downloader.Downloaded as end:
                 response = end.response
@@ -415,6 +424,8 @@ class Fetcher:
     def _event(self, file: OriginFile, download: downloader.Download) -> access.FetchResult | None:
         """Return what a response means; None for a redirect."""
         answer, now = download.answer, self._clock.time()
+        if self.answers is not None:
+            self.answers[file.file_url] = answer
         event = access.event_of(answer, self._policy(file, now), file.parse, now)
         is_broken = isinstance(event, access.Unreachable) and event.failure == access.BROKEN_BODY
         if is_broken and download.is_stopped:

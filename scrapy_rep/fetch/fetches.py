@@ -13,9 +13,9 @@ from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from ..origin import Action, Origin, Restored
+from ..origin import Action, Origin
 from ..policies.policies import Policies
-from ..protocol.access import Cancelled, FetchResult, Rules
+from ..protocol.access import Cancelled, FetchResult, Rules, Unreachable
 from ..protocol.paths import ROBOTS_TXT, origin_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.verdict import Reason, Verdict
@@ -124,27 +124,24 @@ class Fetches:
 
     def evict(self) -> None:
         """Keep the memory of the origins within its limits."""
-        self._origins.evict(self._is_in_use)
-
-    def _is_in_use(self, key: str) -> bool:
-        return self._demand.uses(key) or any(key == each for each, _ in self.fetcher.awaited)
+        awaited = {key for key, _ in self.fetcher.awaited}
+        self._origins.evict(lambda key: key in awaited or self._demand.uses(key))
 
     # One fetch.
 
-    async def _load_or_fetch(self, origin: Origin, page: Request) -> FetchResult | Restored:
+    async def _load_or_fetch(self, origin: Origin, page: Request) -> FetchResult | Entry:
         """Return the entry of the store that replaces a fetch, or the result of the fetch."""
-        result: FetchResult | Restored
-        entry = await self._store.load(origin) if self._store is not None else None
-        if entry is not None:
-            result, content = Restored(entry), origin.content
-        else:
+        result: FetchResult | Entry | None
+        result = await self._store.load(origin) if self._store is not None else None
+        content = origin.content
+        if result is None:
             result = await self.fetcher.fetch(origin, page)
             content = result.content if isinstance(result, Rules) else None
         if content is not None:
             await self._on_content(content, page)
         return result
 
-    def _finish(self, origin: Origin, page: Request, result: FetchResult | Restored) -> None:
+    def _finish(self, origin: Origin, page: Request, result: FetchResult | Entry) -> None:
         policies = self._policies
         try:
             origin.apply(result, policies.now())
@@ -159,10 +156,10 @@ class Fetches:
             self._demand.update_origin(origin.host, origin.key)
             self.evict()
 
-    def _save(self, origin: Origin, result: FetchResult | Restored) -> bytes | None:
+    def _save(self, origin: Origin, result: FetchResult | Entry) -> bytes | None:
         """Begin to save the result of a fetch, if it is new. Returns the good copy, if known."""
-        if isinstance(result, Restored):
-            return result.entry.body
+        if isinstance(result, Entry):
+            return result.body
         entry: Entry | None = None
         if self._store is not None:
             try:
@@ -185,7 +182,7 @@ class Fetches:
             )
 
     def _on_result(
-        self, origin: Origin, page: Request, result: FetchResult | Restored, body: bytes | None
+        self, origin: Origin, page: Request, result: FetchResult | Entry, body: bytes | None
     ) -> None:
         policies, tokens = self._policies, self._policies.tokens(page)
         if self._bodies is not None and body is not None:
@@ -196,5 +193,8 @@ class Fetches:
         delay = policies.delay(origin, tokens)
         if delay is not None:
             self._demand.set_delay(origin.host, origin.key, delay)
+        if isinstance(result, Unreachable) and origin.content is not None and result.retry_after:
+            # Its good copy is used, once even if another fetch is due when that time has passed.
+            origin.notes.answered_at += self._demand.hold(origin.host, result.retry_after)
         host_delay = self._demand.delay_of(origin.host)
         self._recorder.paced(origin, tokens, delay or 0, host_delay)

@@ -15,7 +15,7 @@ from typing import Any
 from ..clock import Clock
 from ..exceptions import SettingError
 from ..origin import Origin
-from ..protocol.access import Cancelled, FetchResult, Rules
+from ..protocol.access import Cancelled, FetchResult, Rules, Unreachable
 from ..recorder import Recorder
 from ..settings import Settings, without_passwords
 from ..stores import Entry, Store, StoreError
@@ -65,7 +65,15 @@ class PolicyStore:
         self._max_wait = min(longest_fetch(settings) + WAIT_MARGIN, MAX_LEASE)
         self._loads: dict[str, Load] = {}
         self._saves = 0  # that are in progress
+        self._asks_sites = False
         self._is_closed = False
+
+    def ask_sites(self) -> None:
+        """Let no entry replace a fetch from now on, and save only answers of sites.
+
+        Entries still validate a copy, and it is used while a site is down.
+        """
+        self._asks_sites = True
 
     async def load(self, origin: Origin) -> Entry | None:
         """Return the entry that replaces a fetch of ``origin``, or claim the fetch."""
@@ -94,7 +102,7 @@ class PolicyStore:
             found = self._restored(origin, load, entry)
             if found is not None and load.is_claimed:  # put between get and claim
                 await self._release(origin.key)
-            if found is not None or load.is_claimed:
+            if found is not None or load.is_claimed or self._asks_sites:
                 break
             remaining = until - load.claimed_at
             if remaining <= 0:  # the fetch is made without a claim
@@ -112,7 +120,8 @@ class PolicyStore:
         entry = reinterpreted(self._on_steady_clock(entry), access_policy(self._settings, origin))
         if entry.fetched_at >= origin.fetched_at:
             load.body = entry.body
-        return entry if origin.restore(entry, self._clock.steady()) else None
+        is_usable = origin.restore(entry, self._clock.steady())
+        return entry if is_usable and not self._asks_sites else None
 
     def _on_steady_clock(self, entry: Entry) -> Entry:
         """Return an entry with its times on the steady clock.
@@ -143,7 +152,8 @@ class PolicyStore:
 
     def entry(self, origin: Origin, result: FetchResult) -> Entry | None:
         """Return the entry to save after a fetch, or None if there is nothing to save."""
-        if isinstance(result, Cancelled) or origin.source == "http-cache":
+        is_failure = isinstance(result, Unreachable) and self._asks_sites
+        if is_failure or isinstance(result, Cancelled) or origin.source == "http-cache":
             return None
         load = self._loads.get(origin.key, Load())
         body = result.body if isinstance(result, Rules) else load.body

@@ -10,7 +10,17 @@ from ..settings import Settings
 from .hosts import MAX_IDLE_HOSTS, Host, InProgress
 
 SLOW_DOWN = frozenset({429, 503})
-"""The statuses of pages that ask for fewer requests (PROTOCOL §4)."""
+"""The statuses that ask for fewer requests, also without Retry-After (PROTOCOL §4). With it, each
+5xx does."""
+
+FAILURES = frozenset({500, 502, 504})
+"""The statuses that do so without Retry-After if several URLs in a row have one."""
+
+FAILED_URLS = 3
+"""From which URL on. Retries of a URL are not counted."""
+
+MAX_FAILED_URLS = 100
+"""How many URLs of such a row are known."""
 
 FIRST_BACKOFF = 1.0
 """Seconds for which a host is held that asks for fewer requests, and does not say for how long. The
@@ -30,17 +40,17 @@ class Backoff:
         self._held: dict[str, float] = {}
         """Until when hosts are held, on the wall clock. A crawl with JOBDIR keeps it."""
 
-    def note(self, started: InProgress, status: int, seconds: float | None) -> bool:
+    def note(self, started: InProgress, status: int, seconds: float | None, url: str) -> bool:
         """Note the answer to a request. Returns whether the pace of its host has changed.
 
-        ``seconds`` is the time for which the answer asks. Any answer that does not ask for fewer
-        requests ends the back-off. If the request started before the host was held, its answer
-        neither ends the back-off nor doubles it.
+        ``seconds`` is the time for which the answer asks. An answer that is no failure ends the
+        back-off, when the host is no longer held. If the request started before the host was held,
+        its answer neither ends the back-off nor doubles it.
         """
         host, origin, now = started.host, started.origin, self._clock.monotonic()
         is_late, is_first = started.backoffs != host.backoffs, not host.backoffs
-        if status not in SLOW_DOWN:
-            if is_late or is_first:
+        if not self._asks_for_fewer(host, url, status, seconds):
+            if status >= 500 or is_late or is_first or host.held_until > now:
                 return False
             host.end_backoff()
             self._held.pop(host.name, None)
@@ -53,12 +63,23 @@ class Backoff:
                 host.held_until = max(host.held_until, now + hold)
             return False
         self._recorder.held(host.name, origin, hold, added, status if is_first else None)
-        self._hold(host, hold)
+        self.hold(host, hold)
         if now - host.held_since >= LONG_BACKOFF:
             self._recorder.held_long(host.name, hold, sum(queue.size for queue in host.queues))
         return True
 
-    def _hold(self, host: Host, seconds: float) -> None:
+    def _asks_for_fewer(self, host: Host, url: str, status: int, seconds: float | None) -> bool:
+        """Note whether an answer is one of a row of failures. Returns whether it holds its host."""
+        if status in FAILURES and seconds is None:
+            is_new = url not in host.failed_urls
+            if len(host.failed_urls) < MAX_FAILED_URLS:
+                host.failed_urls.add(url)
+            return is_new and len(host.failed_urls) >= FAILED_URLS
+        if status < 500 and status not in SLOW_DOWN:
+            host.failed_urls.clear()
+        return status in SLOW_DOWN or (status >= 500 and seconds is not None)
+
+    def hold(self, host: Host, seconds: float) -> None:
         """Start no request to a host for so many seconds."""
         host.back_off(seconds, self._clock.monotonic())
         self._held[host.name] = self._clock.time() + seconds
@@ -75,7 +96,7 @@ class Backoff:
             is_valid = isinstance(name, str) and isinstance(until, (int, float))
             seconds = min(until - self._clock.time(), self._most) if is_valid else 0
             if seconds > 0:
-                self._hold(host(name), seconds)
+                self.hold(host(name), seconds)
                 yield host(name)
             else:
                 del held[name]

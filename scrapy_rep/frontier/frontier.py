@@ -380,10 +380,6 @@ class Frontier:
         """Return the seconds until the crawl's own delay lets it request a host again."""
         return self.engine.own_delay_left(host.name) if host.own_delay else 0
 
-    def is_waiting(self, request: Request) -> bool:
-        """Whether a request waits in the downloader."""
-        return request in self.waiters
-
     # Requests in progress.
 
     def start(self, queue: Queue, request: Request) -> None:
@@ -391,11 +387,10 @@ class Frontier:
         if request in self.in_progress:  # another middleware has sent it back to the scheduler
             self.finish(request)
         host, slot, address = queue.host, queue.slot, queue.address
-        if queue.place is Place.DROPS:
-            self._look_ahead.note_drop()
+        if is_dropped := queue.place is Place.DROPS:
             host = slot = self.dropped
-        elif address.kind is not Kind.ROBOTS_TXT:
-            self._look_ahead.note_page()
+        if address.kind is not Kind.ROBOTS_TXT:
+            self._look_ahead.note_start(is_dropped=is_dropped)
         is_capped = queue.place is Place.READY and queue.size and queue.owner.is_capped
         if is_capped and queue.keeper.first_blocked is not None:  # whose turn is next
             self._move(queue, queue.host.behind_others)
@@ -484,17 +479,37 @@ class Frontier:
         started, status = self.in_progress.get(request), response.status
         if started is None or request.meta.get(IS_ROBOTSTXT_REQUEST) or not self.settings.backoff:
             return
-        if (status in SLOW_DOWN or started.host.backoffs) and CACHED_FLAG not in response.flags:
+        host = started.host
+        matters = status >= 500 or status in SLOW_DOWN or host.backoffs or host.failed_urls
+        if matters and CACHED_FLAG not in response.flags:
             header = (response.headers.get(b"Retry-After") or b"").decode("latin-1")
-            self.note_answer(started, status, retry_after(header, self.clock.time()))
+            seconds = retry_after(header, self.clock.time())
+            self.note_answer(started, status, seconds, request.url)
 
-    def note_answer(self, started: InProgress, status: int, seconds: float | None) -> None:
+    def note_answer(
+        self, started: InProgress, status: int, seconds: float | None, url: str = ""
+    ) -> None:
         """Hold the host of a request, or end that, as the answer says. See :meth:`.Backoff.note`"""
         host = started.host
-        if self._backoff.note(started, status, seconds):
-            if host.backoffs and self._reservations is not None:
-                self._reservations.request(host, host.held_until - self.clock.monotonic())
-            self.update_host(host)
+        if self._backoff.note(started, status, seconds, url):
+            self._update_held(host)
+
+    def _update_held(self, host: Host) -> None:
+        if host.backoffs and self._reservations is not None:
+            self._reservations.request(host, host.held_until - self.clock.monotonic())
+        self.update_host(host)
+
+    def hold(self, host: str, seconds: float) -> float:
+        """Start no request to a host, because its robots.txt asks for that. Returns for how long.
+
+        That is at most REP_MAX_BACKOFF, and 0 without REP_BACKOFF.
+        """
+        seconds = min(seconds, self.settings.max_backoff) if self.settings.backoff else 0
+        if seconds:
+            found = self.hosts.host(host)
+            self._backoff.hold(found, seconds)
+            self._update_held(found)
+        return seconds
 
     def hold_again(self, held: dict[str, float]) -> None:
         """See :meth:`.Backoff.hold_again`."""

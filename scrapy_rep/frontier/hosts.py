@@ -103,6 +103,8 @@ class Host(Slot):
     """When the first of them arrived."""
     held_until: float = -inf
     """Until when no request starts because of such an answer."""
+    failed_urls: set[str] = field(default_factory=set)
+    """The URLs whose last answers were failures of the server, since an answer was none."""
     was_paced: bool = False
     """Whether it was paced when all its queues were looked at last."""
 
@@ -193,12 +195,9 @@ class Hosts:
         """Return a host. A new one gets the delay that is known for its origin."""
         host = self.hosts.get(name)
         if host is None:
-            host = self.hosts[name] = Host(name, *self._limits(name))
+            host = self.hosts[name] = Host(name, *self._settings.limits_of(name))
             host.set_delay(origin or "", self._known_delay(origin))
         return host
-
-    def _limits(self, name: str) -> tuple[float, float]:
-        return self._settings.concurrency_of(name), self._settings.own_delay_of(name)
 
     def of(self, address: Address) -> tuple[Host, Slot]:
         """Return the host whose pace applies, and the host or slot whose concurrency does."""
@@ -206,7 +205,7 @@ class Hosts:
         if name is None:
             return host, host
         if name not in self.slots:
-            self.slots[name] = Slot(name, *self._limits(name))
+            self.slots[name] = Slot(name, *self._settings.limits_of(name))
         return host, self.slots[name]
 
     def all_queues(self) -> Iterator[Queue]:
@@ -376,8 +375,7 @@ class Queues(ABC):
 
     def __init__(self) -> None:
         self.ready, self.unknown, self.drops = Ranked(), Ranked(), Ranked()
-        places = Place.READY, Place.UNKNOWN, Place.DROPS
-        ranked = dict(zip(places, (self.ready, self.unknown, self.drops), strict=True))
+        ranked = {Place.READY: self.ready, Place.UNKNOWN: self.unknown, Place.DROPS: self.drops}
         self.ranked = ranked if self.is_scheduled else {}
         """The places in which queues take turns."""
 

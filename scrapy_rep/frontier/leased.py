@@ -8,7 +8,7 @@ hosts are one, which belongs to no worker, and requests start in the order of th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import heappop, heappush
 from math import inf
 
@@ -22,9 +22,6 @@ from .shared_queue import SharedQueue, Wanted
 
 AHEAD = 4
 """How many times CONCURRENT_REQUESTS a worker leases, so that it need not wait for Redis."""
-
-MAX_WAITING = 20
-"""How many times CONCURRENT_REQUESTS it has leased at most, with those that cannot start yet."""
 
 LONG_WAIT = 5.0
 """Seconds. A host that has to wait longer goes back, with its requests."""
@@ -86,8 +83,7 @@ class LeasedQueues(Queues):
         self._touched: set[str] = set()
         """Those at which something has happened since the last call."""
         self._next_scan = 0.0
-        concurrent = frontier.settings.concurrent_requests or 100
-        self._ahead, self._most = AHEAD * concurrent, MAX_WAITING * concurrent
+        self._ahead = AHEAD * (frontier.settings.concurrent_requests or 100)
         frontier.queues.append(self)
         frontier.reserve_with(Leases(self, frontier.clock, frontier))
 
@@ -165,19 +161,16 @@ class LeasedQueues(Queues):
         """Look at a host before the next call."""
         self._touched.add(host)
 
-    def settle(self, held: frozenset[str], *, closing: bool = False) -> Wanted:
-        """Return hosts whose turn is over, and say what this worker could start.
-
-        ``held``: the hosts that have to go back.
-        """
-        now = self.frontier.clock.monotonic()
+    def settle(self, *, closing: bool = False) -> Wanted:
+        """Return the hosts that are held or had their turn. Say what this worker could start."""
+        held, now = self._shared.held, self.frontier.clock.monotonic()
         if closing or now > self._next_scan:
             self._next_scan = now + SCAN_INTERVAL
             self._touched |= self.hosts
         is_closing = closing or self.frontier.closing.has_begun
         ready = sum(queue.size for queue in self.ready)
         wanted = 0 if is_closing or ready > self._ahead // 2 else self._ahead - ready
-        if self.size > self._most:
+        if self.drops.size > self._ahead:  # they start in between, and would fill the memory
             wanted = 0
         touched, self._touched = (self._touched | held) & self.hosts, set()
         more = {NO_HOST: wanted} if wanted and self._shared.sizes.hostless else {}
@@ -230,10 +223,8 @@ class LeasedQueues(Queues):
         """Return how many requests of new hosts to lease, at most and at least."""
         if not wanted or not self.frontier.fetches.can_begin():
             return 0, 0
-        unknown = (Place.UNKNOWN, Place.FETCHING)
-        coming = sum(each.place in unknown for each in self._queues.values())
-        new = max(self._ahead // 2 - coming, 0)
-        return new, int(new > 0 and not self.unknown.size)
+        new = max(self._ahead // 2 - self.unknown.size, 0)
+        return new, int(not self.unknown.size)
 
     async def reserve_host(self, host: str, lease: float) -> float:  # noqa: ARG002
         """Lease a host for another request. Return 0, or the seconds until the next attempt."""
@@ -266,6 +257,9 @@ class Leases(Reservations):
 
 class PlainQueue:
     """Requests by priority, for a crawl without the frontier."""
+
+    hosts: frozenset[str] = frozenset()
+    """It has none."""
 
     def __init__(self, shared: SharedQueue, concurrent: int) -> None:
         self._shared = shared
@@ -309,7 +303,7 @@ class PlainQueue:
         self._heap = [each for each in self._heap if not each[0]]
         return names
 
-    def settle(self, held: Iterable[str], *, closing: bool = False) -> Wanted:  # noqa: ARG002
+    def settle(self, *, closing: bool = False) -> Wanted:
         """Say what this worker could start."""
         if closing or not self._shared.sizes.waiting or self.size > self._most // 2:
             return Wanted()

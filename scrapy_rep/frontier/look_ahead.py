@@ -30,12 +30,9 @@ class LookAhead:
         self._fetches = fetches
         self._since_drop = self._since_fetch = 0
 
-    def note_page(self) -> None:
-        self._since_drop += 1
-        self._since_fetch += 1
-
-    def note_drop(self) -> None:
-        self._since_drop = 0
+    def note_start(self, *, is_dropped: bool) -> None:
+        self._since_drop = 0 if is_dropped else self._since_drop + 1
+        self._since_fetch += not is_dropped
 
     def note_fetch(self) -> None:
         self._since_fetch = 0

@@ -74,8 +74,6 @@ class Scheduler(BaseScheduler):
         self._crawler = crawler
         self._stats = crawler.stats
         self._seen: dict[bytes, None] = {}
-        self._held: frozenset[str] = frozenset()
-        """The hosts that an operator holds."""
         self._is_settled = False
         """Whether this worker has nothing to do, as Redis has confirmed."""
         self._is_away = self._is_closed = False
@@ -229,7 +227,7 @@ class Scheduler(BaseScheduler):
         shared, leased = self.shared, self._leased
         for request in [each for each in leased.started if self._engine.has_ended(each)]:
             shared.acknowledge(leased.started.pop(request))
-        wanted = leased.settle(self._held, closing=closing)
+        wanted = leased.settle(closing=closing)
         is_needed = closing or shared.is_due or shared.has(wanted)
         if not is_needed and monotonic() < self._next_poll:
             return True
@@ -264,14 +262,13 @@ class Scheduler(BaseScheduler):
             for name, body in requests:
                 found += 1
                 self._add(name, body)
-        newly_held, self._held = answer.held - self._held, answer.held
         others_push = sizes.workers > 1 and found < wanted
         self._next_poll = monotonic() + min(answer.seconds, POLL if others_push else LONGEST_PAUSE)
         was_settled = self._is_settled
         self._is_settled = not (shared.kept or leased.started or leased.size)
         if found or (self._is_settled and not (was_settled and sizes.all)):
             self._engine.wake()
-        if shared.kept or newly_held or (found and sizes.waiting):
+        if shared.kept or shared.held & leased.hosts or (found and sizes.waiting):
             self._said.set()
 
     def _add(self, name: bytes, body: bytes) -> None:

@@ -39,7 +39,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from enum import Enum
 from hashlib import sha1
 from math import ceil
@@ -149,8 +149,6 @@ class Answer(NamedTuple):
     """The names and the bodies of the next requests, by host."""
     seconds: float = 0
     """The seconds until a further host may be leased; if Redis is behind, by how many."""
-    held: frozenset[str] = frozenset()
-    """The hosts that an operator holds."""
     dead: str = ""
     """A worker whose lease has ended."""
     repeated: int = 0
@@ -159,39 +157,27 @@ class Answer(NamedTuple):
     """Whether that is all that they pushed."""
 
 
-class _Call(NamedTuple):
-    pushes: list[Push]
-    arguments: list[Any]
-
-
 class SharedQueue:
     """The queue of one crawl, for one worker. All methods with a call raise ``RedisError``."""
 
-    def __init__(
-        self,
-        client: Any,
-        prefix: str,
-        key: str,
-        turn: int = 8,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, client: Any, prefix: str, key: str, turn: int = 8) -> None:
         self.client = client
         self.key = prefix + key
         self._tag = f"{prefix}{{{key}}}"
         self.prefix = f"{self._tag}:{VERSION}:"
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.sizes = Sizes()
+        self.held: frozenset[str] = frozenset()
+        """The hosts that an operator holds."""
         self._leased_until = 0.0
         self.bytes_kept = 0
         """The bytes of the requests that Redis does not have yet."""
-        self.calls = 0
         self.turn = turn
         """How many requests of a host are leased at once."""
-        self._clock = clock
         self._epoch = uuid4().hex
         self._seq = 0
-        self._call: _Call | None = None
-        """The call that Redis has not answered."""
+        self._call: tuple[list[Push], list[Any]] | None = None
+        """The call that Redis has not answered: what it pushes, and all of its arguments."""
         self._outbox: deque[Push] = deque()
         self._pushed = 0
         """How many requests left the outbox."""
@@ -226,7 +212,7 @@ class SharedQueue:
     @property
     def is_leased(self) -> bool:
         """Whether this worker has what it has leased. It starts nothing before it has renewed."""
-        return self._clock() < self._leased_until
+        return monotonic() < self._leased_until
 
     @property
     def kept(self) -> int:
@@ -237,7 +223,7 @@ class SharedQueue:
     def is_due(self) -> bool:
         """Whether there is something to say."""
         changes = self._call or self._outbox or self._ended or self._given_back or self._released
-        return bool(changes) or self._clock() > self._leased_until - LEASE / 2
+        return bool(changes) or monotonic() > self._leased_until - LEASE / 2
 
     @property
     def is_full(self) -> bool:
@@ -261,9 +247,8 @@ class SharedQueue:
         if self._call is None:
             self._seq += 1
             self._call = self._next_call(wanted)
-        began, lease = self._clock(), _milliseconds(LEASE)
-        pushes, arguments = self._call
-        reply = await self.run("sync", self._epoch, lease, self._seq, *arguments)
+        began, (pushes, arguments) = monotonic(), self._call
+        reply = await self.run("sync", self._epoch, _milliseconds(LEASE), self._seq, *arguments)
         self._call = None
         state = State(reply[0])
         if state is State.BEHIND:
@@ -273,7 +258,7 @@ class SharedQueue:
             return Answer(state)
         self._leased_until = began + 0.9 * LEASE  # the clocks may run at different speeds
         _, is_new, leased, milliseconds, sizes, held, dead = reply
-        self.sizes = Sizes(*sizes)
+        self.sizes, self.held = Sizes(*sizes), frozenset(host.decode() for host in held)
         self._keep_last(pushes)
         return Answer(
             state,
@@ -281,11 +266,10 @@ class SharedQueue:
             len(pushes) - sum(is_new),
             {host.decode(): [tuple(each) for each in found] for host, found in leased},
             milliseconds / 1000,
-            frozenset(host.decode() for host in held),
             dead.decode(),
         )
 
-    def _next_call(self, wanted: Wanted) -> _Call:
+    def _next_call(self, wanted: Wanted) -> tuple[list[Push], list[Any]]:
         pushes: list[Push] = []
         size = 0
         while self._outbox and len(pushes) < MAX_PUSHED and size < MAX_PUSHED_BYTES:
@@ -308,11 +292,11 @@ class SharedQueue:
         for each in rows:
             arguments.append(len(each))
             arguments += (value for row in each for value in row)
-        return _Call(pushes, [*arguments, *wanted[:3], self.turn])
+        return pushes, [*arguments, *wanted[:3], self.turn]
 
     def _keep_last(self, pushes: list[Push]) -> None:
         """Keep what the last calls have pushed."""
-        now, last = self._clock(), self._last
+        now, last = monotonic(), self._last
         if pushes:
             last.append((self._seq, now, pushes))
         while last and (
@@ -331,12 +315,12 @@ class SharedQueue:
     def _repeat(self, pushes: list[Push], seq: int) -> Answer:
         """Let the next calls push what the calls after a number have pushed."""
         lost = [push for number, _, pushed in self._last if number > seq for push in pushed]
-        began = next((at for number, at, _ in self._last if number > seq), self._clock())
+        began = next((at for number, at, _ in self._last if number > seq), monotonic())
         self._put_back([*lost, *pushes])
         self._last.clear()
         is_whole = self._last_forgotten <= seq
         self._last_forgotten = 0
-        seconds = self._clock() - began
+        seconds = monotonic() - began
         return Answer(State.BEHIND, seconds=seconds, repeated=len(lost), is_whole=is_whole)
 
     async def recover(self, worker: str = "") -> tuple[int, int]:
@@ -386,7 +370,6 @@ class SharedQueue:
         worker = worker or self.worker
         keys = [self.prefix + name for name in (*KEYS, f"w:{worker}")]
         arguments = (*keys, function, worker, *arguments)
-        self.calls += 1
         try:
             return await self.client.evalsha(_SHA, len(keys), *arguments)
         except NoScriptError:  # a new server, or one that was restarted

@@ -28,6 +28,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from difflib import get_close_matches
 from itertools import islice
 from math import inf
 from typing import Any, NamedTuple
@@ -40,14 +41,15 @@ from ..protocol.freshness import http_date, parse_date
 from ..protocol.paths import resolve
 from ..protocol.printable import printable
 from ..protocol.tdmrep import TdmRule
-from .html import elements, markup
+from .html import MAX_VALUE, elements, markup
 
 _ROBOTS, _ROBOTS_TAG, _LINK = "robots", "robots-tag", "link"
 _TDM_RESERVATION, _TDM_POLICY = _TDM = ("tdm-reservation", "tdm-policy")
 LICENSE = "license"
 """The link type of RSL and of the HTML standard."""
 
-_HEADERS = {name.title().encode(): name for name in ("x-robots-tag", _ROBOTS_TAG, *_TDM, _LINK)}
+_TAGS = ("x-robots-tag", _ROBOTS_TAG)
+_HEADERS = {name.title().encode(): name for name in (*_TAGS, *_TDM, _LINK)}
 """The names of the headers that are read: as Scrapy's Headers has them, and in lower case."""
 
 META, TDM_PLACE = "meta", "tdmrep.json"
@@ -408,6 +410,48 @@ def _rules(line: str, *, scoped: bool) -> Iterator[tuple[str, str, str]]:
             arguments.append(parts.popleft())
         if name in _RULE_NAMES:
             yield agent, name, ",".join(arguments).strip()
+
+
+_EXAMPLES = {
+    "max-snippet": "50, or -1 for no limit",
+    "max-video-preview": "30, or -1 for no limit",
+    "max-image-preview": "none, standard or large",
+    _UNAVAILABLE_AFTER: "2030-06-25, or another date in ISO 8601 or RFC 822 format",
+}
+
+
+def not_understood(response: Response, tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield what a response states in a form that no crawler reads, and what to write instead.
+
+    Only what is near a rule, or an unreadable argument of one, is reported.
+    """
+    for header in response.headers:
+        name = header.decode("latin-1")
+        if header not in _HEADERS and get_close_matches(name.lower(), _TAGS, 1, 0.8):
+            yield f"the header {name}", "X-Robots-Tag"
+    for line in header_lines(response, _TAGS[0]):
+        yield from _unread(line, scoped=True)
+    body = markup(response) if isinstance(response, HtmlResponse) else b""
+    for tag, _, value, _ in elements(body, (_ROBOTS, *tokens), LICENSE):
+        if tag == "meta":
+            yield from _unread(value, scoped=False)
+
+
+def _unread(line: str, *, scoped: bool) -> Iterator[tuple[str, str]]:
+    for _, rule, argument in _rules(line, scoped=scoped):
+        if rule in _ARGUMENTS and _ARGUMENTS[rule](argument) is None:
+            yield f"{rule}: {argument}", f"{rule}: {_EXAMPLES[rule]}"
+    for part in line[:MAX_VALUE].split(","):
+        begin = 0
+        while scoped and (found := _agent(part, begin)):
+            begin = found.end()
+        name = part[begin:].partition(":")[0].strip()
+        words = re.split(r"[\s;|]+", name.lower())
+        if len(words) > 1 and _RULE_NAMES.issuperset(words):
+            yield name, ", ".join(words)
+        elif name.lower() not in _RULE_NAMES:
+            plain = "".join(words).replace("_", "-")
+            yield from ((name, near) for near in get_close_matches(plain, _RULE_NAMES, 1, 0.85))
 
 
 def _agent(part: str, begin: int = 0) -> re.Match[str] | None:

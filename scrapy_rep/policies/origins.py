@@ -81,9 +81,7 @@ class OriginTable(Mapping[str, Origin]):
 
     def release(self, key: str) -> None:
         """End what :meth:`keep` began."""
-        self._kept[key] -= 1
-        if not self._kept[key]:
-            del self._kept[key]
+        self._kept -= Counter([key])  # which drops a count of 0
 
     def evict(self, is_in_use: Callable[[str], bool]) -> None:
         """Pack and remove the least recently used origins beyond the limits.

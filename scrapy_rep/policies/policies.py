@@ -7,7 +7,7 @@ requests. It has no engine and no timer, and does no I/O. Local rules are a part
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -83,6 +83,8 @@ class Policies:
             settings.obey_rate_limits,
         )
         self._tokens = lru_cache(MAX_CACHED_AGENTS)(self._parse_agent)
+        self._crawl_tokens = parse_user_agent(settings.user_agent(None)).tokens
+        """The product tokens for requests without a User-Agent header of their own."""
 
     def fresh(self, key: str) -> Origin | None:
         """Return an origin whose file is parsed and fresh, else None. This is the hot path."""
@@ -101,11 +103,6 @@ class Policies:
         # takes five times as long.
         is_set = b"User-Agent" in headers.keys()  # noqa: SIM118
         return self._tokens(headers[b"User-Agent"] if is_set else None)
-
-    @cached_property
-    def _crawl_tokens(self) -> tuple[str, ...]:
-        """The product tokens for requests without a User-Agent header of their own."""
-        return parse_user_agent(self._settings.user_agent(None)).tokens
 
     def _parse_agent(self, header: bytes | None) -> tuple[str, ...]:
         """Return the product tokens for a User-Agent header. Record an unclear one."""

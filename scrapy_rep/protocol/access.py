@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .freshness import DEFAULT_LIFETIME, ERROR_LIFETIME, age_of, delta_seconds, http_date, lifetime
-from .lines import begins_as_markup, file_of, read
+from .lines import decoded, file_of, first_tag, read
 from .parser import has_rules, records
 from .records import KNOWN_FIELDS
 from .verdict import Reason, TextEnum
@@ -129,32 +129,87 @@ def access_result(
     return AccessResult.UNAVAILABLE if is_unavailable else AccessResult.UNREACHABLE
 
 
-def other_page(
+class Recognized(NamedTuple):
+    """What the body of a successful response is."""
+
+    result: AccessResult | None = None
+    """What it means; None: it is read as a robots.txt, with or without rules."""
+    form: str = ""
+    """What it looks like, such as "an HTML page"; empty for a robots.txt."""
+
+
+_FORMS = {
+    rb"\x1f\x8b": "a gzip file",
+    rb"PK\x03\x04[\s\S]*?word/": "a Word document (docx)",
+    rb"PK[\x03\x05]": "a zip file",
+    rb"\{\\rtf": "an RTF document",
+    rb"%PDF-": "a PDF document",
+    rb"\xd0\xcf\x11\xe0": "a document of an old Word (doc)",
+    rb"\x89PNG|GIF8|\xff\xd8\xff": "an image",
+}
+"""What files that no crawler can read begin with, and what they are."""
+_JSON = re.compile(rb"\s*(?:\{\s*[\"}]|\[\s*[\"{\[\]])").match
+_TAGS = {
+    **dict.fromkeys((b"!doctype", b"html", b"head"), "an HTML page"),
+    b"?xml": "an XML document",
+}
+"""What files begin with that are another page, if they have no rules."""
+_OTHER_TAGS = dict.fromkeys(
+    b"a article b body br center div font form h1 h2 h3 h4 iframe img link main meta noscript p "
+    b"pre script section span strong style svg table title ul".split(),
+    "a part of an HTML page",
+) | dict.fromkeys((b"error", b"rss", b"sitemapindex", b"urlset"), "an XML document")
+_OTHER_TAGS[b"?php"] = "a PHP script"
+
+
+def recognize(
     body: bytes, content_type: str | None = None, cf_mitigated: str | None = None
-) -> AccessResult | None:
-    r"""Return what a successful response means whose body is not a robots.txt, else None.
+) -> Recognized:
+    r"""Return what the body of a successful response means, and what it looks like.
 
     Not a robots.txt is a body that begins as HTML or XML and has no rules, one that the server
     calls HTML and that has no known field, and a page that a browser made whose text has neither a
     known field nor a comment at its start. The last two arguments are headers of the response.
 
-    >>> str(other_page(b"<!doctype html><title>Log in</title>"))
-    'not-robots-txt'
+    Other files, such as a gzip file, are read as a robots.txt is, as Google's parser reads them.
+
+    >>> recognize(b"<!doctype html><title>Log in</title>").form
+    'an HTML page'
     """
-    is_html = (content_type or "").partition(";")[0].strip().lower() == "text/html"
-    is_page, is_robots_txt = file_of(body) is not body, True
-    if begins_as_markup(body):
+    tag, is_page = first_tag(body), file_of(body) is not body
+    if tag in _TAGS:
         is_robots_txt = has_rules(read(body))
-    elif is_page or (is_html and body.strip()):
-        text = read(body)
-        is_comment = is_page and text.lstrip().startswith(b"#")
-        is_robots_txt = is_comment or any(
-            record.field in KNOWN_FIELDS for record in records(text, strict=False)
-        )
+    else:
+        is_robots_txt = not (is_page or _is_html(content_type)) or _has_field(body, is_page)
     if is_robots_txt:
-        return None
-    is_test = is_challenge(cf_mitigated, body)
-    return AccessResult.CHALLENGE if is_test else AccessResult.NOT_ROBOTS_TXT
+        return Recognized(None, _form(body, tag))
+    if is_challenge(cf_mitigated, body):
+        return Recognized(AccessResult.CHALLENGE, "a challenge for browsers")
+    return Recognized(AccessResult.NOT_ROBOTS_TXT, _TAGS.get(tag, "an HTML page"))
+
+
+def _is_html(content_type: str | None) -> bool:
+    return (content_type or "").partition(";")[0].strip().lower() == "text/html"
+
+
+def _has_field(body: bytes, is_page: bool) -> bool:
+    """Whether a text may be a robots.txt: an empty one, or one with a known field.
+
+    The text that a page of a browser shows may also begin with a comment, but not be empty.
+    """
+    text = read(body)
+    is_comment = is_page and text.lstrip().startswith(b"#")
+    fields = {record.field for record in records(text, strict=False)}
+    return is_comment or not (is_page or body.strip()) or not KNOWN_FIELDS.isdisjoint(fields)
+
+
+def _form(body: bytes, tag: bytes) -> str:
+    """Return what a body looks like that is read as a robots.txt."""
+    for start, form in _FORMS.items():
+        if re.match(start, body):
+            return form
+    form = "JSON" if _JSON(decoded(body)) else _OTHER_TAGS.get(tag, "")
+    return "" if form and has_rules(read(body)) else form
 
 
 def retry_after(value: str | None, now: float) -> float | None:
@@ -313,7 +368,7 @@ def meaning(answer: Answer, policy: AccessPolicy) -> tuple[AccessResult, str]:
         return AccessResult.UNREACHABLE, BROKEN_BODY
     page = None
     if policy.not_robots is not None:
-        page = other_page(answer.body, answer.headers.get("content-type"), mark)
+        page = recognize(answer.body, answer.headers.get("content-type"), mark).result
     if page is None or policy.not_robots == "unavailable":
         return page or result, ""
     what = "a challenge, " if page is AccessResult.CHALLENGE else ""

@@ -27,6 +27,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_-]+")
 _IS_HEADER = re.compile(r"[\s/(]")
 # A token of HTTP (RFC 9110 §5.6.2) without "#" and "*", which end the token of a line.
 _TOKEN = re.compile(r"[A-Za-z0-9!$%&'+.^_`|~-]+")
+_POSSIBLE = re.compile(rb"[_+-]*[a-z0-9][a-z0-9!$%&'+.^_`|~-]*|[_-]+").fullmatch
 _PRODUCT = re.compile(r"(?!\d+[._])[A-Za-z0-9_][A-Za-z0-9!$%&'+.^_`|~-]*")
 _WITH_VERSION = re.compile(r"(?:^|;)\s*([^\s/;]+)/v?\d[^\s/;]*\s*(?=;|$)", re.IGNORECASE)
 _CUT = re.compile(r"[*#]|:(?=[^/])")
@@ -146,6 +147,11 @@ def tokens_of_match(match: re.Match[bytes]) -> list[bytes]:
     if rest and rest.isascii():
         found.append((identifier + rest).lower())
     return found
+
+
+def is_possible_token(token: bytes) -> bool:
+    """Return whether a crawler can have a token of a user-agent line, or it names all crawlers."""
+    return token == WILDCARD_AGENT.encode() or _POSSIBLE(token) is not None
 
 
 @lru_cache(maxsize=64)

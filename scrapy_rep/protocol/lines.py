@@ -75,16 +75,20 @@ def line_numbers(text: bytes) -> Callable[[int], int]:
     return partial(bisect_right, [match.start() for match in re.finditer(b"\n", text)])
 
 
-_MARKUP = re.compile(rb"<(?:!doctype|html|head|\?xml)\b", re.IGNORECASE)
-_BEFORE_MARKUP = re.compile(rb"\s+|\#[^\r\n]*|<!--.*?-->", re.DOTALL)
+_TAG = re.compile(rb"<([!?]?[a-z][a-z0-9]*)\b", re.IGNORECASE)
+_BEFORE_TAG = re.compile(rb"\s+|\#[^\r\n]*|<!--.*?-->", re.DOTALL)
 
 
-def begins_as_markup(body: bytes) -> bool:
-    """Return whether HTML or XML is the first thing in a body that is not a comment."""
+def first_tag(body: bytes) -> bytes:
+    """Return the name of the tag that is the first thing in a body but for comments, else nothing.
+
+    It is in lower case, such as ``html``, ``!doctype`` or ``?xml``.
+    """
     text, position = decoded(body), 0
-    while skipped := _BEFORE_MARKUP.match(text, position):
+    while skipped := _BEFORE_TAG.match(text, position):
         position = skipped.end()
-    return _MARKUP.match(text, position) is not None
+    tag = _TAG.match(text, position)
+    return b"" if tag is None else tag[1].lower()
 
 
 def _without_nuls(text: bytes) -> bytes:

@@ -72,6 +72,8 @@ class Code(TextEnum):
     SEVERAL_VALUES = "R208", _WARNING
     OBSOLETE_FIELD = "R209", _WARNING
     SPACE_BEFORE_COLON = "R210", _INFO
+    OTHER_COMMENT_MARK = "R211", _WARNING
+    HTML_IN_LINE = "R212", _WARNING
 
     # R3: user-agent lines and groups
 
@@ -85,6 +87,7 @@ class Code(TextEnum):
     SIMILAR_TOKEN = "R311", _WARNING
     SITE_CLOSED = "R312", _WARNING
     UNKNOWN_POLICY_TOKEN = "R313", _ERROR
+    JOINED_SECTION = "R314", _WARNING
 
     # R4: rules
 
@@ -100,6 +103,11 @@ class Code(TextEnum):
     RESOURCES_DISALLOWED = "R410", _INFO
     SITEMAP_DISALLOWED = "R411", _WARNING
     REVEALING_PATH = "R412", _INFO
+    UNENCODED_PATTERN = "R413", _WARNING
+    SPACE_BEHIND_SLASH = "R414", _WARNING
+    PARAMETER_AS_PATH = "R415", _INFO
+    DOUBLE_SLASH = "R416", _INFO
+    LAST_CHARACTER = "R417", _INFO
 
     # R5: other records
 
@@ -113,6 +121,20 @@ class Code(TextEnum):
     UNREADABLE_USAGE = "R603", _ERROR
     OTHER_LABEL = "R605", _ERROR
     AI_TRAINING_FIELD = "R607", _ERROR
+    CONTRADICTING_SIGNALS = "R608", _INFO
+    LOST_SIGNAL = "R609", _INFO
+
+    # R7: the answer of a site, which only the command-line tool sees
+
+    REFUSED = "R701", _ERROR
+    CHALLENGE = "R702", _ERROR
+    TOO_MANY_REDIRECTS = "R703", _ERROR
+    OTHER_ADDRESS = "R704", _ERROR
+    CONTENT_TYPE = "R705", _WARNING
+    LONG_LIFETIME = "R706", _WARNING
+    OTHER_HOST = "R707", _INFO
+    EMPTY = "R708", _INFO
+    UNAVAILABLE = "R709", _INFO
 
 
 def codes_of(names: Iterable[str]) -> frozenset[Code]:

@@ -187,6 +187,25 @@ def records_of_groups(
         yield record, tokens
 
 
+@lru_cache(maxsize=16)
+def agent_lines(text: bytes) -> dict[bytes, list[list[int]]]:
+    """Return the numbers of the user-agent lines of the groups of each token, in a lenient reading.
+
+    Each list has the lines of one group. Groups of several tokens share it.
+    """
+    runs: list[tuple[list[bytes], list[int]]] = []
+    for record, tokens in records_of_groups(text, strict=False, ends=RULE_FIELDS):
+        if record.field == USER_AGENT and tokens is not None:
+            if not runs or runs[-1][0] is not tokens:
+                runs.append((tokens, []))
+            runs[-1][1].append(record.line)
+    found: dict[bytes, list[list[int]]] = {}
+    for tokens, lines in runs:
+        for token in dict.fromkeys(tokens):
+            found.setdefault(token, []).append(lines)
+    return found
+
+
 def list_groups(text: bytes, *, strict: bool) -> list[Group]:
     """Return the groups in the order of the file. Rules above any user-agent line are skipped."""
     found: list[tuple[dict[str, None], list[Rule]]] = []

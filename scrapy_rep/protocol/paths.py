@@ -129,6 +129,16 @@ def pattern_of(value: bytes) -> tuple[str, int]:
     return pattern[:-1].replace("$", "%24") + pattern[-1:], length
 
 
+def encoded_pattern(value: bytes) -> bytes:
+    """Return a rule's value in the form that also matches if a crawler compares it as it is.
+
+    Google's matcher encodes what is not ASCII, and compares all other characters and escapes as
+    they are written. So steps 1 and 2 are applied here, except for what is not ASCII, for NUL, at
+    which Google ends the line, and for the apostrophe, which URLs may hold in either form.
+    """
+    return _decode(value.decode("latin-1")).translate(_STEP_2_OF_GOOGLE).encode("latin-1")
+
+
 def encode_query(path: str) -> str:
     """Return a path or pattern with ``: / ? @`` after the first ``?`` percent-encoded.
 
@@ -286,6 +296,7 @@ _STEP_1 = {
 }
 _KEPT = _UNRESERVED + _RESERVED + "%*$"
 _STEP_2 = {byte: f"%{byte:02X}" for byte in range(256) if chr(byte) not in _KEPT}
+_STEP_2_OF_GOOGLE = {byte: _STEP_2[byte] for byte in _STEP_2 if 0 < byte < 128 and byte != ord("'")}
 _STEP_3 = {ord("*"): "%2A", ord("$"): "%24"}
 
 

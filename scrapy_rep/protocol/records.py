@@ -5,7 +5,7 @@ robots.txt protocol" (RFC 9309 §2.2.4). They are read apart from the rules, for
 interfere with the parsing of explicitly defined records", and when the first one is needed.
 
 To support one more record, add a row to `RECORD_TYPES`. If it is for a group, add its field to
-`parser.GROUP_FIELDS`. `lint.CHECKS` has what lint tests.
+`parser.GROUP_FIELDS`. `lint_checks.CHECKS` has what lint tests.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from warcio.timeutils import iso_date_to_datetime
 from warcio.warcwriter import WARCWriter
 
 from ..logs import get_logger
-from ..protocol.access import other_page
+from ..protocol.access import recognize
 from ..protocol.agents import text_of
 from ..protocol.body_reader import WIRE_LIMIT, BodyReader
 from ..protocol.lines import SIZE_LIMIT, file_of
@@ -323,7 +323,7 @@ def _file(stream: Any, http: Any, headers: Any) -> bytes | None:
     is_cut_off = headers.get_header("WARC-Truncated") is not None
     if body is None or (is_cut_off and len(body) <= SIZE_LIMIT):
         return None
-    return file_of(body) if other_page(body) is None else body
+    return file_of(body) if recognize(body).result is None else body
 
 
 def _beginning(stream: Any, limit: int) -> bytes:

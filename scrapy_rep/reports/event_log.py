@@ -30,7 +30,7 @@ from scrapy.utils.asyncio import create_looping_call
 from ..clock import Clock
 from ..exceptions import SettingError
 from ..logs import spider_logger
-from ..origin import Origin, Restored, State, UnreachablePolicy
+from ..origin import Origin, State, UnreachablePolicy
 from ..pages.directives import NO_DIRECTIVES, PageDirectives
 from ..protocol.access import AccessResult, FetchResult, Unreachable
 from ..protocol.agents import product_tokens, text_of
@@ -46,6 +46,7 @@ from ..settings import (
     changed_settings,
     scrapy_settings,
 )
+from ..stores import Entry
 from . import records
 from .answers import SETTINGS
 from .files import BackgroundFile, path_from, write_atomically
@@ -151,7 +152,7 @@ class CrawlLog(Events):
         decided, at = _decided(verdict, broken), self._at()
         self._add(records.RequestEvent(kind, at, key, path, seconds, *decided))
 
-    def fetched(self, origin: Origin, event: FetchResult | Restored, body: bytes | None) -> None:
+    def fetched(self, origin: Origin, event: FetchResult | Entry, body: bytes | None) -> None:
         status, url, failure = origin.status, origin.url, None
         if isinstance(event, Unreachable):
             # The state of the origin may still be that of an earlier fetch.

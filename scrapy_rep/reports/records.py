@@ -63,6 +63,15 @@ def count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def age(seconds: float) -> str:
+    """Return an age in its largest unit: ``2 hours``, ``less than a minute``."""
+    units = (("day", 86_400), ("hour", 3600), ("minute", 60))
+    return next(
+        (count(int(seconds // length), unit) for unit, length in units if seconds >= length),
+        "less than a minute",
+    )
+
+
 class Counts(Struct):
     """What happened to the requests for pages, and the requests for robots.txt files.
 

@@ -7,7 +7,7 @@ are in a file, so that they need not fit into memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from glob import escape
 from importlib.resources import files
@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Struct, json, structs
 
-from ..protocol.access import AccessResult, other_page
+from ..protocol.access import AccessResult, recognize
 from ..protocol.lines import file_of, read
 from ..protocol.lint import lint
 from ..protocol.parser import list_groups, records
@@ -107,7 +107,7 @@ def row_of(
     """
     if result != AccessResult.SUCCESSFUL:
         body = None
-    elif body is not None and (page := other_page(body)) is not None:
+    elif body is not None and (page := recognize(body).result) is not None:
         body, result = None, page.value
     state, facts = str(result), {} if body is None else _facts(file_of(body))
     if body is not None and not body.strip(b"\xef\xbb\xbf \t\r\n"):
@@ -240,6 +240,21 @@ class Rows:
         )
         self._database.execute(files(__package__).joinpath("survey.sql").read_text("utf-8"))
 
+    @contextmanager
+    def _saying(self, problem: str) -> Iterator[None]:
+        """Raise FileError for an error of the database, whose words are about SQL."""
+        try:
+            yield
+        except self._error:
+            raise FileError(problem) from None
+
+    def _fetch(self, query: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Run a query. Returns the names of its columns, and its rows. Raises FileError."""
+        problem = "there is not enough memory, or not enough space for temporary files (TMPDIR)"
+        with self._saying(problem):
+            cursor = self._database.execute(query)
+            return [each[0] for each in cursor.description], cursor.fetchall()
+
     def read(self, path: Path, survey: Literal["now", "before"] = "now") -> None:
         """Add the rows of a file to this survey, or to the one before. Raises FileError."""
         source = f"read_json(?, format = 'newline_delimited', columns = {_COLUMNS}, {_ONE_FILE})"
@@ -250,10 +265,9 @@ class Rows:
             for name, kind in _COLUMNS.items()
         )
         query = f"INSERT INTO rows SELECT '{survey}', {values} FROM {source}"
-        try:
+        problem = f"cannot read {path} as rows of a survey: only 'survey --rows' writes them"
+        with self._saying(problem):
             self._database.execute(query, [escape(str(path.absolute()))])
-        except self._error as error:
-            raise FileError(f"cannot read {path} as rows of a survey: {error}") from None
 
     def merge(self) -> None:
         """Keep one row for each site: the last one with an answer, if there is one.
@@ -262,7 +276,7 @@ class Rows:
         """
         results = AccessResult.REDIRECT, AccessResult.NOT_MODIFIED, AccessResult.UNREACHABLE
         no_answer = tuple(map(str, results))
-        self._database.execute(
+        self._fetch(
             "DELETE FROM rows WHERE contains(site, '://') AND rowid NOT IN (SELECT rowid FROM rows "
             "QUALIFY 1 = row_number() OVER (PARTITION BY survey, site "
             f"ORDER BY result IN {no_answer}, rowid DESC))"
@@ -273,27 +287,23 @@ class Rows:
         kind = "parquet" if path.suffix == ".parquet" else "json"
         name = str(path.absolute()).replace("'", "''")
         rows = "SELECT * EXCLUDE survey FROM rows WHERE survey = 'now'"
-        try:
+        with self._saying(f"cannot write {path}: is the disk full?"):
             self._database.execute(f"COPY ({rows}) TO '{name}' (FORMAT {kind})")
-        except self._error as error:
-            raise FileError(f"cannot write {path}: {error}") from None
 
     def survey(self, sources: Sequence[str], *, complete: bool, compared: bool) -> Survey:
         """Return the figures. ``compared``: with the differences to the survey before."""
         figures, left_out = {}, {}
         for name in _FIGURES if compared else _FIGURES[:-1]:
             order = _ORDERS.get(name, "#2 DESC, #1")
-            cursor = self._database.execute(
+            columns, found = self._fetch(
                 f"SELECT *, count(*) OVER () FROM {name} ORDER BY {order} LIMIT {MAX_LISTED}"
             )
-            columns = [each[0] for each in cursor.description[:-1]]
-            found = cursor.fetchall()
-            figures[name] = [dict(zip(columns, row[:-1], strict=True)) for row in found]
+            figures[name] = [dict(zip(columns[:-1], row[:-1], strict=True)) for row in found]
             if found and found[0][-1] > len(found):
                 left_out[name] = found[0][-1] - len(found)
-        [(sites, read, first, last)] = self._database.execute(
+        _, [(sites, read, first, last)] = self._fetch(
             "SELECT count(*), count(size), min(date), max(date) FROM rows WHERE survey = 'now'"
-        ).fetchall()
+        )
         return Survey(
             made_at=datetime.now(timezone.utc), sources=[printable(each) for each in sources],
             first_date=first, last_date=last, complete=complete, sites=sites, files=read,

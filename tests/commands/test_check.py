@@ -62,6 +62,28 @@ def test_several_answers_are_lines(run: Run) -> None:
         ("mybot", CLOSED, "/robots.txt", 0, "no rule for this crawler"),
         ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches"),
         ("mybot", f"{INDEX}Disallow: /d", "/d/", 0, "is the longest rule that matches"),
+        ("mybot", f"{INDEX}Disallow: /dd\nDisallow: /*", "/d/", 0, "is the longest rule that"),
+        (
+            "mybot",
+            f"{INDEX}Disallow: /d/*",
+            "/d/",
+            0,
+            "wins over an equally long rule, as an Allow",
+        ),
+        (
+            "mybot",
+            f"{CLOSED}\nAllow: /",
+            "/",
+            0,
+            "wins over an equally long rule, as an Allow does",
+        ),
+        (
+            "mybot",
+            f"{CLOSED}\nDisallow: *",
+            "/",
+            1,
+            "line 2, Disallow: / is the first of the longest",
+        ),
         ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
         ("Googlebot-Image", GOOGLEBOT, "/a", 1, "Googlebot-Image, by the group for googlebot"),
     ],
@@ -140,6 +162,38 @@ def test_a_byte_that_is_not_utf_8_is_percent_encoded(run: Run) -> None:
     assert check(run, "/\udce9").code == 1
 
 
+@pytest.mark.parametrize("url", ["admin", "admin/x.y", "index.html", "?page=1"])
+def test_a_path_needs_its_slash(run: Run, url: str) -> None:
+    done = check(run, url)
+    assert (done.code, done.out) == (2, "")
+    assert f"{url} is neither a path nor a URL: write /{url}, or https://{url}\n" in done.err
+    write(urls_txt=f"{url}\n/private\n")
+    done = check(run, "--from", "urls.txt", "--json")
+    assert [record["reason"] for record in done.records] == ["invalid-url", "rules"]
+    assert done.code == 3
+
+
+def test_a_misspelled_crawler(run: Run) -> None:
+    done = check(run, "/a", agent="Googlbot")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "scrapy-rep: no known crawler has the product token 'Googlbot': write 'Googlebot' if you "
+        "mean that crawler; for another crawler, write 'Googlbot/1.0'\n"
+    )
+    assert check(run, "/a", agent="Googlbot/1.0").code == 0
+    write(robots_txt="User-agent: googlbot\nDisallow: /")
+    assert check(run, "/a", agent="Googlbot").code == 1
+
+
+def test_a_policy_token_is_answered_with_the_usage(run: Run) -> None:
+    write(robots_txt="User-agent: *\nContent-Signal: ai-train=no\nAllow: /")
+    done = check(run, "/a", agent="__usage_ai-training")
+    assert "Usage       train-ai: refused; Content-Signal: ai-train=no\n" in done.out
+    assert check(run, "/a", "--json", agent="__usage_ai-training").record["usage"] == {
+        "evaluated": {"train-ai": False}, "stated": ["Content-Signal: ai-train=no"],
+    }  # fmt: skip
+
+
 # Files with URLs.
 
 
@@ -153,7 +207,7 @@ def test_urls_of_a_file_get_brief_records(run: Run) -> None:
     assert records[3]["reason"] == "invalid-host"
 
 
-@pytest.mark.parametrize("url", ["//[bad/", "http://[bad/", "ex ample"])
+@pytest.mark.parametrize("url", ["//[bad/", "http://[bad/", "ex ample.com"])
 def test_a_url_that_is_none(run: Run, url: str) -> None:
     """A crawl drops it. It is invalid all the same, which is more than a disallow."""
     done = check(run, url, "--json")
@@ -176,7 +230,7 @@ def test_a_long_file_is_lines(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
     lines = done.out.splitlines()
     assert lines[0] == "disallowed /private/0  mybot: line 2, Disallow: /private, for *"
     assert len(lines) == 1_202
-    assert done.err == "note: 1,202 answers: 0 allowed, 1,202 disallowed, 0 unknown\n"
+    assert done.err == "note: 1,202 answers: 0 allowed, 1,200 disallowed, 2 unknown\n"
     assert len(check(run, "--from", "urls.txt", "--json").records) == 601
 
 

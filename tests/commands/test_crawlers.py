@@ -259,14 +259,25 @@ def test_every_crawler_has_its_answers() -> None:
 def test_all_crawlers(run: Run) -> None:
     found = run("crawlers")
     body = found.out.split("\n\n")[0].splitlines()[2:]
-    # A folded name is two lines.
     names = [match[1] for line in body if (match := re.match(r"(\S+(?: \S+)*)", line))]
-    assert "".join(names) == "".join(NAMES)
+    assert len(names) == len(body) == len(NAMES)  # a row for each
+    assert all(name.startswith(cut.rstrip("…")) for name, cut in zip(NAMES, names, strict=True))
     assert max(map(len, found.out.splitlines())) <= 80
     records = run("crawlers", "--json").records
     assert [record["name"] for record in records] == NAMES
     assert records[0]["tokens"] == ["Googlebot"]
     assert records[0]["seen"] == f"{CRAWLERS[0].seen}"
+
+
+def test_some_crawlers(run: Run) -> None:
+    def names(*words: str) -> list[str]:
+        return [record["name"] for record in run("crawlers", *words, "--json").records]
+
+    assert names("duckduckgo") == ["DuckDuckBot", "DuckAssistBot"]
+    assert names("GPTBOT", "duckassist") == ["DuckAssistBot", "GPTBot"]
+    assert names("archive") == [each.name for each in CRAWLERS if "archive" in str(each).lower()]
+    done = run("crawlers", "nobody")
+    assert (done.code, done.err) == (2, "scrapy-rep: no well-known crawler has nobody\n")
 
 
 def test_the_page_has_the_real_table() -> None:

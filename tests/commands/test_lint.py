@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -15,13 +16,13 @@ from scrapy_rep.commands.context import json_line
 from scrapy_rep.commands.lint import LintFinding, excerpt, to_text
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.lint_codes import Code
-from testing.web import Page, Web
+from testing.web import Page, Web, redirect, text
 from tests.protocol.test_properties import bodies
 
 from .conftest import ROOT, Cli, Run, write
 
 BODY = "User-agent: *\r\nDissallow private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
-FIXED = "User-agent: *\r\nDisallow: /private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
+FIXED = "User-agent: *\r\nDisallow: private # ツ\r\nfoo: a\r\nSitemap: /a.xml\r\n".encode()
 
 
 @pytest.fixture
@@ -61,7 +62,7 @@ def test_a_file_as_text(run: Run) -> None:
     assert [line for number, line in enumerate(lines) if number % 3] == SHOWN
     assert done.code == 1
     assert done.err == (
-        "note: 5 findings; --fix corrects 3\n"
+        "note: 5 findings; --fix corrects 2; --fix --unsafe-fixes 1 more\n"
         "note: 'scrapy-rep rule R202 R203 R206 R401 R502' explains them\n"
     )
     done = run("lint", "robots.txt", "-q")
@@ -135,28 +136,28 @@ def test_fix(run: Run, robots_txt: Path) -> None:
     assert (done.code, robots_txt.read_bytes()) == (1, FIXED)
     assert robots_txt.stat().st_mode & 0o777 == 0o640
     assert "note: robots.txt is corrected\n" in done.err
-    assert [line.split()[2] for line in done.out.splitlines()[::3]] == ["R206", "R502"]
+    assert [line.split()[2] for line in done.out.splitlines()[::3]] == ["R401", "R206", "R502"]
     done = run("lint", "robots.txt", "--fix")
     assert (done.code, "corrected" in done.err) == (1, False)
 
 
 def test_unsafe_fixes(run: Run, robots_txt: Path) -> None:
-    write(robots_txt="User-agent: *\nAllow: a\nDisallow: b\n")
+    write(robots_txt="User-agent: *\nDisallow: a\nDisallow /b\n")
     done = run("lint", "robots.txt")
     assert done.code == 1
     assert done.err.startswith("note: 2 findings; --fix corrects 1; --fix --unsafe-fixes 1 more\n")
     assert run("lint", "robots.txt", "--fix").code == 1
-    assert robots_txt.read_bytes() == b"User-agent: *\nAllow: a\nDisallow: /b\n"
+    assert robots_txt.read_bytes() == b"User-agent: *\nDisallow: a\nDisallow: /b\n"
     assert run("lint", "robots.txt", "--fix", "--unsafe-fixes").code == 0
-    assert robots_txt.read_bytes() == b"User-agent: *\nAllow: /a\nDisallow: /b\n"
+    assert robots_txt.read_bytes() == b"User-agent: *\nDisallow: /a\nDisallow: /b\n"
 
 
 def test_diff(run: Run, robots_txt: Path) -> None:
-    body = "User-agent: *\nDissallow: /\x1bツ\nAllow: a\n".encode()
+    body = "User-agent: *\nDissallow: /a # \x1bツ\nAllow: a\n".encode()
     write(robots_txt=body)
     done = run("lint", "robots.txt", "--diff")
     assert done.out.splitlines()[3:] == [
-        " User-agent: *", r"-Dissallow: /\x1bツ", r"+Disallow: /\x1bツ", " Allow: a", " ",
+        " User-agent: *", r"-Dissallow: /a # \x1bツ", r"+Disallow: /a # \x1bツ", " Allow: a", " ",
     ]  # fmt: skip
     assert (done.code, done.err) == (1, "")
     done = run("lint", "robots.txt", "--diff", "--unsafe-fixes", "--select", "R4")
@@ -210,17 +211,71 @@ def test_a_file_that_cannot_be_written(
 
 
 async def test_sites_and_files(web: Web, cli: Cli) -> None:
-    site, missing, down = web.site(Page(BODY)), web.site(), web.site(Page(b"", 503))
+    site, missing, down = web.site(text(BODY)), web.site(), web.site(Page(b"", 503))
     write(robots_txt=BODY)
     done = await cli("lint", site.url("/a"), "robots.txt", "-q")
     assert done.out.splitlines() == [*lines_of(site.url("/robots.txt")), *lines_of("robots.txt")]
     assert done.code == 1
     done = await cli("lint", missing.root)
-    assert (done.code, done.out) == (0, "")
-    assert done.err == f"note: {missing.url('/robots.txt')} does not exist: status 404\n"
+    assert (done.code, "info R709 unavailable: the site has no robots.txt: " in done.out) == (
+        0,
+        True,
+    )
     done = await cli("lint", down.root, "robots.txt", "-q", "-s", "REP_RETRY_TIMES=0")
     assert (done.code, done.out.splitlines()) == (3, lines_of("robots.txt"))
     assert done.err.startswith(f"warning: {down.url('/robots.txt')} is unreachable: status 503\n")
+
+
+@pytest.mark.parametrize(
+    ("robots", "code", "found"),
+    [
+        (text("User-agent: *\nDisallow: /a"), 0, []),
+        (
+            Page("<!doctype html>Log in"),
+            1,
+            ["R109", "page instead of its robots.txt: status 200, an"],
+        ),
+        (Page("Please log in"), 1, ["R109", "status 200, an HTML page"]),
+        (text("<p>Hello</p>"), 1, ["R109", "the file is a part of an HTML page"]),
+        (Page("no", 403), 1, ["R701", "the site refuses access to its robots.txt: status 403"]),
+        (Page("", 401), 1, ["R701", "status 401"]),
+        (Page("", 403, {"cf-mitigated": "challenge"}), 1, ["R702", "has a challenge instead of"]),
+        (Page("<html><div id='anubis_challenge'>"), 1, ["R702", "status 200, a challenge for"]),
+        (redirect("/robots.txt"), 1, ["R703", "the site has no robots.txt: too many redirects"]),
+        (text(""), 0, ["R708", "the file is empty: everything is allowed"]),
+        (Page("Allow: /", headers={"Content-Type": "text/plain; charset=UTF-8"}), 1, ["R301"]),
+        (Page("", headers={"Content-Type": 'Text/plain;charset="utf-8"'}), 0, ["R708"]),
+        (Page("", headers={"Content-Type": "text/plain; charset=iso-8859-1"}), 1, ["R705", "R708"]),
+        (text("", Cache_Control="max-age=86400"), 0, ["R708"]),
+        (text("", Cache_Control="max-age=86401"), 1, ["R706", "for 86,401 seconds;", "R708"]),
+        (text("", Cache_Control="max-age=99999999999999999999"), 1, ["R706", "R708"]),
+    ],
+)
+async def test_the_answer_of_a_site(
+    web: Web, cli: Cli, robots: Page, code: int, found: list[str]
+) -> None:
+    site = web.site(robots)
+    done = await cli("lint", site.root, "-q")
+    places = [done.out.find(each) for each in found]
+    assert (done.code, -1 in places, places) == (code, False, sorted(places)), done
+    codes = [each for each in found if re.fullmatch(r"R\d+", each)]
+    assert done.out.count("/robots.txt:1:1: ") == len(codes)
+    ignored = ["--ignore", ",".join(codes)] if codes else []
+    assert (await cli("lint", site.root, "-q", *ignored)).out == ""
+
+
+async def test_another_address(web: Web, cli: Cli) -> None:
+    other = web.site("User-agent: *\nDisallow: a", host="127.0.0.2")
+    site = web.site(redirect(other.url("/robots.txt")))
+    done = await cli("lint", site.url("/blog/robots.txt"))
+    assert [line.split()[2] for line in done.out.splitlines() if "robots.txt:" in line] == [
+        "R704", "R707", "R401",
+    ]  # fmt: skip
+    assert f"no crawler reads {site.url('/blog/robots.txt')}; " in done.out
+    assert f"the rules are those of {other.url('/robots.txt')}, to which" in done.out
+    assert (done.code, site.paths, other.paths) == (1, ["/robots.txt"], ["/robots.txt"])
+    done = await cli("lint", other.url("/robots.txt"), "-q")
+    assert [line.split()[2] for line in done.out.splitlines()] == ["R401"]
 
 
 def test_the_hook_runs_the_command() -> None:

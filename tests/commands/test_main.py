@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -16,13 +17,14 @@ from scrapy.settings import Settings
 
 from scrapy_rep.commands import check
 from scrapy_rep.commands.context import EXIT_CODES, ExitCode
-from scrapy_rep.commands.main import TOOLS, console
+from scrapy_rep.commands.main import TOOLS, console, tools
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.scrapy_command import Command
 from scrapy_rep.stores.entry import Entry
 from testing.report_samples import log
+from testing.web import Web
 
-from .conftest import Done, Run, fill, tool, write
+from .conftest import Cli, Done, Run, fill, tool, write
 
 
 def test_entry_points() -> None:
@@ -113,19 +115,21 @@ FILE = ("--robots", "robots.txt")
         (["test", "missing.txt", *FILE], "cannot read missing.txt: No such file"),
         (["test", "none.txt", *FILE], "none.txt has no expectations"),
         (["test", "latin.txt", *FILE], "cannot read latin.txt: it is not UTF-8 text"),
-        (["test", "none.txt"], "Missing option '--robots'"),
+        (["test", "none.txt"], "none.txt has no expectations"),
         (["view", "mailto:x"], "not a URL with a robots.txt: mailto:x"),
         (["view", "https://["], "not a URL with a robots.txt: https://["),
         (["view", "https://x.example/" + "a" * 9000], "not a URL with a robots.txt"),
         (["view", "https://x.example", "-a", "ai-training"], "name one"),
         # Stores
-        (["export", "x"], "it must be 'sqlite:///path'"),
+        (["export", "x"], "x is not the URL of a store: write sqlite:///x, or redis://"),
         (["export", "sqlite:///none.sqlite"], "there is no store at none.sqlite"),
         (["export", "sqlite:///none/x.sqlite"], "there is no folder none"),
         (["export", "sqlite:///robots.txt"], "file is not a database"),
         (["export", "sqlite:///none.txt"], "there is no store at none.txt"),
         (["export", "memory://x"], "only SQLite and Redis can be exported"),
-        (["export", "package.Store"], "only SQLite and Redis can be exported"),
+        (["export", "package.Store"], "package.Store is not the URL of a store: write sqlite:///pa"),
+        (["export", "ftp://x"], "it must be 'sqlite:///path'"),
+        (["view", "robots.txt"], "robots.txt is a file, and view shows pages of sites: use show"),
         (["export", "redis+cluster://:secret@127.0.0.1:1"], "cannot be connected"),
         (["export", "redis://:secret@127.0.0.1:1/0"], "redis://:***@127.0.0.1:1/0"),
         (["export", "sqlite:///a.sqlite", "none/x"], "cannot write none/x"),
@@ -176,6 +180,21 @@ def test_an_error_of_ours_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert len(done.err) < 1100
 
 
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(28, "No space left on device"), "OSError: [Errno 28] No space left on device\n"),
+        (MemoryError("x"), "MemoryError: x\n"),
+        (RuntimeError("x"), "internal error: RuntimeError: x. Please report it.\n"),
+    ],
+)
+def test_only_our_own_errors_are_to_be_reported(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: Exception, text: str
+) -> None:
+    monkeypatch.setattr(check.check_tool, "callback", Mock(side_effect=error))
+    assert run("check", "/") == Done(3, "", f"scrapy-rep: {text}")
+
+
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (BrokenPipeError, 141)])
 def test_interruptions(
     run: Run, monkeypatch: pytest.MonkeyPatch, error: type[BaseException], code: int
@@ -185,9 +204,11 @@ def test_interruptions(
 
 
 def test_without_the_extra_it_says_so() -> None:
-    code = "import sys; sys.modules['rich'] = None; import scrapy_rep.commands.main"
-    message = "scrapy-rep: no module rich: pip install 'scrapy-rep[cli]'\n"
-    assert tool(python=("-c", code)) == Done(1, "", message)
+    code = "import sys; {} = None; import scrapy_rep.commands.main"
+    for missing in (["rich"], ["click", "msgspec", "rich"]):
+        names = " = ".join(f"sys.modules['{each}']" for each in missing)
+        message = f"scrapy-rep: the tools need other packages: pip install {' '.join(missing)}\n"
+        assert tool(python=("-c", code.format(names))) == Done(1, "", message)
 
 
 @pytest.mark.parametrize(
@@ -205,6 +226,7 @@ def test_a_command_without_its_package_says_so(
     files: Run, monkeypatch: pytest.MonkeyPatch, package: str, arguments: list[str]
 ) -> None:
     log().write(Path("one.events.gz"))
+    assert find_spec(package) is not None
     # Other tests may have loaded the package, and the modules that need it.
     monkeypatch.delattr("scrapy_rep.reports.pages", raising=False)
     modules = rf"{package}\b|scrapy_rep\.(reports\.(archive|pages)|stores\.redis(_url)?)$"
@@ -215,6 +237,13 @@ def test_a_command_without_its_package_says_so(
     assert (done.code, done.out) == (2, "")
     assert f"the package {package}: pip install {package}\n" in done.err
     assert arguments[0] != "report" or files(*arguments, "--json").code == 0
+
+
+def test_all_missing_packages_are_named(files: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for each in ("duckdb", "jinja2"):
+        monkeypatch.setitem(sys.modules, each, None)
+    message = "survey needs the packages duckdb and jinja2: pip install duckdb jinja2\n"
+    assert files("survey", "empty") == Done(2, "", f"scrapy-rep: {message}")
 
 
 def test_an_unknown_setting_is_warned_about(run: Run) -> None:
@@ -246,6 +275,91 @@ def test_the_command_of_scrapy_hands_over_all_arguments(capsys: pytest.CaptureFi
 
 def test_a_project_whose_settings_fail(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRAPY_SETTINGS_MODULE", "no_such_settings")
-    done = run("show", "robots.txt")
+    assert run("show", "robots.txt").code == 0  # it needs none
+    done = run("check", "/")
     assert done.code == 2
     assert "the settings of the project cannot be loaded: ModuleNotFoundError" in done.err
+
+
+@pytest.mark.parametrize("name", ["", *(name for group in TOOLS.values() for name in group)])
+def test_short_options(run: Run, name: str) -> None:
+    words = [name] if name else []
+    assert run(*words, "-V").out == run("--version").out
+    assert run(*words, "-h").out == run(*words, "--help").out
+    assert not name or "-q, --quiet" in run(name, "-h").out
+
+
+def test_quiet(run: Run) -> None:
+    assert run("check", "/", "-q").err == ""
+    assert "warning: the setting REP_X does not" in run("check", "/", "-q", "-s", "REP_X=1").err
+
+
+def test_a_robots_txt_of_this_folder(run: Run) -> None:
+    note = "note: the robots.txt of this folder is used; --robots names another one\n"
+    write(x_txt="disallow * /private\nallow * /\n")
+    done = run("test", "x.txt")
+    assert (done.out, done.err, done.code) == ("2 expectations hold.\n", note, 0)
+    done = run("check", "/private", "/", "-a", "x")
+    assert (done.code, done.err.startswith(note)) == (1, True)
+    assert done.out.startswith("disallowed /private  line 2, ")
+    Path("robots.txt").unlink()
+    for arguments in (("check", "/"), ("test", "x.txt")):
+        done = run(*arguments)
+        assert (done.code, done.out) == (2, "")
+        assert "there is no robots.txt in this folder: name one with --robots, or write" in done.err
+
+
+async def test_expectations_of_urls_ask_their_sites(web: Web, cli: Cli) -> None:
+    closed, opened = web.site("User-agent: *\nDisallow: /"), web.site()
+    write(x_txt=f"disallow * {closed.url('/a')}\nallow * {opened.url('/a')}\ndisallow * /private\n")
+    done = await cli("test", "x.txt")
+    assert (done.code, done.out) == (0, "3 expectations hold.\n")
+    assert (closed.paths, opened.paths) == (["/robots.txt"], ["/robots.txt"])
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("check -a gptb", ["plain,GPTBot"]),
+        ("view -a ai-t", ["plain,ai-training"]),
+        ("crawlers ccb", ["plain,CCBot"]),
+        (
+            "lint --select R4,R60",
+            [f"plain,R4,R60{number}" for number in (1, 3, 5, 7, 8, 9)],
+        ),
+        ("rule missing-", ["plain,missing-colon", "plain,missing-slash"]),
+        ("show -s REP_TI", ["plain,REP_TIMEOUT="]),
+        ("show -s ROBOTSTXT_O", ["plain,ROBOTSTXT_OBEY="]),
+        ("lint rob", ["file,rob"]),
+        ("check --robots rob", ["file,rob"]),
+        ("survey x", ["file,x"]),
+    ],
+)
+def test_completion(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: str,
+    found: list[str],
+) -> None:
+    monkeypatch.setenv("_SCRAPY_REP_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", f"scrapy-rep {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    with pytest.raises(SystemExit):
+        tools.main(prog_name="scrapy-rep")
+    assert capsys.readouterr().out.splitlines() == found
+
+
+def test_tools_without_a_crawl_do_not_import_scrapy(run: Run) -> None:
+    """Scrapy takes half of the time of these tools."""
+    assert run("show", "robots.txt").code == 0
+    write(x_txt="allow * /")
+    for arguments in (
+        ["lint", "robots.txt"], ["lint", "robots.txt", "--diff"], ["show", "robots.txt"],
+        ["rule"], ["crawlers"], ["test", "x.txt"], ["diff", "robots.txt", "robots.txt"],
+    ):  # fmt: skip
+        code = (
+            "import sys; from scrapy_rep.commands.main import main\n"
+            f"main({arguments!r}); sys.exit('scrapy' in sys.modules)"
+        )
+        done = tool(python=("-c", code))
+        assert done.code == 0, (arguments, done.err)

@@ -119,9 +119,29 @@ async def test_the_table(web: Web, cli: Cli, monkeypatch: pytest.MonkeyPatch) ->
     lines = done.out.splitlines()
     assert lines[2].split() == ["127.0.4.1", "3", "0", "Crawl-delay:", "4000", "0:10:00"]
     assert lines[3].startswith("127.0.4.2")
-    assert "Visit-time: 06:00 to 07:00 UTC" in done.out
-    assert "and 1 more hosts" in done.out
-    assert "7 answers: " in done.err
+    assert "Visit-time: 06:00 to" in done.out
+    assert lines[-3:-1] == ["and 1 more host", ""]
+    assert lines[-1].split() == ["Total", "6", "1", "0:10:00"]
+    assert "note: 7 answers: 6 allowed, 0 disallowed, 1 unknown\n" in done.err
+    done = await planned(cli, [site.url("/a")])
+    assert [line.split()[-4:] for line in done.out.splitlines()[2::2]] == [
+        ["less", "than", "a", "second"]
+    ] * 2
+
+
+async def test_an_unreachable_robots_txt_is_unknown_in_the_summary(web: Web, cli: Cli) -> None:
+    (site,), down = paced(web, 0), web.site(Page(b"", 503))
+    urls = [*site.urls("/a", "/private/1"), down.url("/a"), "http://[bad/"]
+    for options, words in (
+        ((), "1 allowed, 1 disallowed, 2 unknown"),
+        (("--plan",), "1 allowed, 1 disallowed, 2 unknown"),
+        (("--only", "disallowed"), "1 left out, 1 found, 2 unknown"),
+    ):
+        write(urls_txt="\n".join(urls))
+        done = await cli("check", "--from", "urls.txt", *options, settings=AT_ONCE)
+        assert (done.code, f"note: 4 answers: {words}\n" in done.err) == (3, True), done.err
+        is_listed = f"disallowed {down.url('/a')}  the robots.txt was unreachable" in done.out
+        assert is_listed or "--plan" in options
 
 
 async def test_a_store_knows_since_when(web: Web, cli: Cli, tmp_path: Path) -> None:
@@ -238,7 +258,7 @@ def test_what_an_archived_response_means(
 def test_an_archive_without_a_good_copy(run: Run) -> None:
     write(a_warc_gz=gzip.compress(record("response", http(OPEN, "Content-Encoding: xyz"), URL)))
     done = disallowed(run, *ARCHIVE)
-    assert done.code == 1
+    assert done.code == 3
     failure = "a body that is cut off or cannot be decoded"
     assert f"the robots.txt was unreachable: {failure}; since " in done.out
 

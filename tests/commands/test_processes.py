@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pty
 import re
@@ -15,6 +16,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ import pytest
 from testing.redis_server import wait_until
 from testing.web import Page, Web
 
-from .conftest import TIMEOUT, environment_of, started, tool, write
+from .conftest import TIMEOUT, content, environment_of, started, tool, write
 
 pytestmark = pytest.mark.usefixtures("run")
 
@@ -139,6 +141,53 @@ def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
     assert (process.returncode, out, errors) == (130, "", "")
 
 
+GO_ON = "warning: interrupted: this is what is known until now. To go on, run it again"
+STORED = "; with -s REP_STORE=sqlite:///store.sqlite, what was fetched is not asked again"
+
+
+@pytest.mark.parametrize("arguments", [("check", "--from"), ("survey",)])
+@pytest.mark.parametrize("store", [(), ("-s", "REP_STORE=sqlite:///s.sqlite")])
+def test_ctrl_c_writes_what_is_known(
+    web: Web, arguments: tuple[str, ...], store: tuple[str, ...]
+) -> None:
+    site, slow = web.site(RULES), web.site(Page(delay=2 * TIMEOUT))
+    write(urls_txt=f"{site.url('/x')}\n{slow.url('/')}\n")
+    with started(*arguments, "urls.txt", "--json", *store, text=True) as process:
+        wait_until(lambda: site.paths and slow.paths, "both sites")
+        if store:
+            wait_until(lambda: site.root in content("s.sqlite"), "the entry")
+        time.sleep(0.5)  # until the answer is with the tool
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT)
+    for record in map(json.loads, out.splitlines() if store else ()):
+        assert record.get("url", site.url("/x")) == site.url("/x")
+        assert (record.get("sites", 1), record.get("complete", False)) == (1, False)
+    assert out or not store
+    assert process.returncode == 130
+    assert errors.endswith(f"{GO_ON}{'' if store else STORED}\n")
+
+
+def test_progress_in_a_terminal() -> None:
+    """With the output in a file, the line of a terminal shows what is done."""
+    write(urls_txt="".join(f"/private/{n}\n" for n in range(50_000)))
+    leader, follower = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "scrapy_rep.commands.main", *CHECK, "--from", "urls.txt"],
+        env=environment_of(TERM="xterm"),
+        stdout=subprocess.DEVNULL,
+        stderr=follower,
+    ) as process:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # the process has ended
+            while part := os.read(leader, 65_536):
+                shown += part
+        process.wait(TIMEOUT)
+    os.close(leader)
+    assert b" of 50,000 URLs, " in shown
+    assert b"note: 50,000 answers: " in shown
+
+
 def test_ctrl_c_while_modules_are_imported() -> None:
     """The console script presses Ctrl-C when Scrapy is imported, which takes most of the start."""
     done = tool("check", "https://example.com/", python=("-c", IMPORTING))
@@ -173,7 +222,7 @@ def test_signals_while_a_tool_waits_for_input(number: int) -> None:
 def test_completion_in_the_shell() -> None:
     environment = {"_SCRAPY_REP_COMPLETE": "bash_complete", "COMP_CWORD": "2"}
     code = "import sys; sys.argv[0] = 'scrapy-rep'; from scrapy_rep.commands.main import console"
-    words = "scrapy-rep check --fr"
+    words = "scrapy-rep check --fro"
     done = tool(python=("-c", f"{code}; console()"), COMP_WORDS=words, **environment)
     assert done.out.splitlines() == ["plain,--from", "plain,--from-format"]
 

@@ -310,8 +310,11 @@ def test_a_host_without_a_robots_txt_stays_one(busy: Crawl) -> None:
 
 
 def test_workers_hear_of_a_hold(busy: Crawl) -> None:
-    answer = busy.worker(lambda shared: shared.call(Wanted()), "third:3:abc")
-    assert answer.held == {"held.example"}
+    async def work(shared: SharedQueue) -> frozenset[str]:
+        await call(shared)
+        return shared.held
+
+    assert busy.worker(work, "third:3:abc") == {"held.example"}
 
 
 # drop
@@ -348,7 +351,8 @@ def test_a_drop_waits_for_what_a_worker_gives_back(crawl: Crawl) -> None:
         (leased,) = (await call(shared, Wanted(3)))[3].values()
         names = [name for name, _ in leased]
         drop = asyncio.create_task(asyncio.to_thread(crawl.tool, "drop", "a.example", "--yes"))
-        while not (await call(shared)).held:
+        while not shared.held:
+            await call(shared)
             await asyncio.wait([drop], timeout=0.01)
         shared.give_back(names[1:])
         shared.release("a.example", 0, 0)

@@ -179,3 +179,15 @@ def test_tables_fit_a_narrow_terminal(
         assert text in letters
     heads = re.split(" {2,}", table[1])
     assert width < 60 or heads == ["Origin", "robots.txt", "Sent", "Not sent", "Delayed"]
+
+
+def test_the_report_itself_is_not_its_log(run: Run) -> None:
+    write(demo_json='{"type": "report"}', demo_html="<html>")
+    done = run("report", "demo.json")
+    assert (done.code, "it is not an event log of a crawl (.events.gz)" in done.err) == (2, True)
+    path = crawled().write(Path("demo.17.events.gz"))
+    for name in ("demo.json", "demo.html"):
+        done = run("report", name)
+        assert (done.code, done.out) == (2, "")
+        assert done.err == f"scrapy-rep: {name} is the report itself: write {path}\n"
+    assert run("report", str(path)).code == 0

@@ -21,7 +21,7 @@ from scrapy_rep.exceptions import SettingError
 from testing.web import Page, Web, redirect, text
 from tests.crawl.test_local_rules import disallow, exception
 
-from .conftest import Cli, write
+from .conftest import Cli, content, write
 
 RULES = "User-agent: *\nDisallow: /x\n"
 AT_ONCE = ("-s", "REP_RETRY_TIMES=0")
@@ -79,6 +79,50 @@ async def test_the_last_good_copy_of_a_site_that_is_down(web: Web, cli: Cli) -> 
     access = records[0]["robots_txt"]
     assert (code, access["state"], access["failure"]) == (1, "stale-copy", "status 503")
     assert records[0]["context"]
+
+
+async def test_a_fresh_file(web: Web, cli: Cli) -> None:
+    site = web.site(text(RULES, ETag='"1"'))
+
+    async def check(*options: str) -> tuple[bool, str]:
+        done = await cli("check", site.url("/x"), *AT_ONCE, "-s", f"REP_STORE={STORE}", *options)
+        return done.out.startswith("allowed"), done.err
+
+    assert await check() == (False, "")
+    old = f"note: {site.url('/robots.txt')} is from the store, less than a minute old; "
+    old += "--fresh asks the site\n"
+    assert await check() == (False, old)
+    assert await check("--fresh") == (False, "")
+    assert [each.headers.get("if-none-match") for each in site.received] == [None, '"1"']
+    # A failure leaves the copy and its entry.
+    before = content("store.sqlite")
+    site.pages["/robots.txt"] = Page(b"", 503)
+    assert await check("--fresh") == (False, "")
+    assert (content("store.sqlite"), await check()) == (before, (False, old))
+    for answer, is_allowed in ((text("User-agent: *\nAllow: /"), True), (text(RULES), False)):
+        site.pages["/robots.txt"] = answer
+        assert await check("--fresh") == (is_allowed, "")
+        assert await check() == (is_allowed, old)
+    site.pages["/robots.txt"] = Page(b"", 404)
+    assert await check("--fresh") == (True, "")
+    site.pages["/robots.txt"] = Page(b"", 304)
+    assert await check() == (True, old)
+
+
+async def test_tools_that_read_sites_say_the_age_of_an_answer(web: Web, cli: Cli) -> None:
+    site = web.site(RULES)
+    write(x_txt="disallow * /x")
+    tools = [
+        ("check", site.url("/")), ("lint", site.root), ("show", site.root), ("view", site.url("/")),
+        ("diff", site.root, site.root), ("test", "x.txt", "--robots", site.root),
+    ]  # fmt: skip
+    await cli("show", site.root, settings={"REP_STORE": STORE})
+    for arguments in tools:
+        done = await cli(*arguments, settings={"REP_STORE": STORE})
+        assert "is from the store, less than a minute old" in done.err, arguments
+        done = await cli(*arguments, "--fresh", settings={"REP_STORE": STORE})
+        assert "store" not in done.err, arguments
+    assert site.robots_fetches == 1 + len(tools)
 
 
 async def test_scrapys_http_cache_is_named(web: Web, cli: Cli, tmp_path: Path) -> None:

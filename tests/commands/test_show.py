@@ -75,6 +75,21 @@ def test_crawlers_with_the_same_rules_and_another_pace_stay_apart(run: Run) -> N
     assert [len(group["rules"]) for group in groups] == [1, 1, 1]
 
 
+def test_the_user_agent_lines_of_a_group(run: Run) -> None:
+    agents = "".join(f"User-agent: a{letter}\n" for letter in "bcdefghijkl")
+    write(robots_txt=f"User-agent: *\n\nUser-agent: B\nDisallow: /\n{agents}User-agent: *\nAllow:")
+    done = run("show", "robots.txt")
+    assert (
+        f"{show_module.OTHERS}\nGroup: lines 1, 3, 5, 6, 7, 8, 9, 10, 11, 12 and 4 more\n"
+        in done.out
+    )
+    assert "\nb\nGroup: lines 1 and 3\n" in done.out
+    assert run("show", "robots.txt", "--json").record["groups"][1]["lines"] == [1, 3]
+    done = run("check", "/", "-a", "b", "--robots", "robots.txt")
+    assert "Group       lines 1 and 3\n" in done.out
+    assert run("check", "/", "--robots", "robots.txt", "--json").record["group_lines"][:2] == [1, 3]
+
+
 def test_records_above_all_groups(run: Run) -> None:
     above = "Content-Signal: ai-train=no\nLicense: https://example.com/l\n"
     groups = "User-agent: a\nContent-Signal: search=yes\nUser-agent: b\nLicense: /b\n"

@@ -6,16 +6,19 @@ import gzip
 import io
 import json
 import os
+import re
 import tarfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 
 from scrapy_rep.commands import survey as survey_module
 from scrapy_rep.protocol.access import AccessResult
-from scrapy_rep.reports.survey import MAX_LISTED, Survey
+from scrapy_rep.reports.records import FileError
+from scrapy_rep.reports.survey import MAX_LISTED, Rows, Survey
 from scrapy_rep.stores.entry import Entry
 from testing import generated
 from testing.archives import response, write_archive
@@ -187,9 +190,14 @@ def test_one_row_for_each_site(run: Run) -> None:
 
 
 async def test_a_robots_txt_is_not_a_list_of_sites(cli: Cli) -> None:
-    done = await cli("survey", "robots.txt")
+    for arguments in (("survey",), ("check", "--from")):
+        done = await cli(*arguments, "robots.txt")
+        assert (done.code, done.out) == (2, "")
+        assert "this is a robots.txt: use lint or show, or check --robots\n" in done.err
+    write(none_txt="# nothing")
+    done = await cli("survey", "none.txt")
     assert (done.code, done.out) == (2, "")
-    assert "there is no site in robots.txt: name a list of domains, a folder" in done.err
+    assert "there is no site in none.txt: name a list of domains, a folder" in done.err
 
 
 async def test_a_list_of_sites(web: Web, cli: Cli, tmp_path: Path) -> None:
@@ -261,9 +269,9 @@ def test_lines_that_are_no_rows(run: Run, line: str) -> None:
     write(x_jsonl=line.encode("latin-1"))
     done = run("survey", "x.jsonl")
     assert (done.code, done.out) == (2, "")
-    assert "cannot read x.jsonl as rows of a survey" in done.err
-    assert done.err.count("\n") == 1
-    assert len(done.err) < 1_100
+    assert done.err == (
+        "scrapy-rep: cannot read x.jsonl as rows of a survey: only 'survey --rows' writes them\n"
+    )
 
 
 def test_two_surveys(run: Run, folder: Path) -> None:
@@ -356,3 +364,50 @@ def test_no_bomb_is_read_to_its_end(run: Run, monkeypatch: pytest.MonkeyPatch, m
     record = record_of(done, code=3)
     assert "files: it has more than 250 times the bytes of the file" in done.err
     assert (record.complete, record.files) == (False, 1)
+
+
+def test_a_folder_for_temporary_files_is_needed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(a_txt="")
+    fail = Mock(side_effect=FileNotFoundError(2, "No usable temporary directory found"))
+    monkeypatch.setattr(survey_module, "TemporaryDirectory", fail)
+    done = run("survey", ".")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        "scrapy-rep: cannot write temporary files (set TMPDIR to a folder that can be written): "
+        "No usable temporary directory found\n"
+    )
+
+
+def test_the_database_has_no_words_of_its_own(tmp_path: Path) -> None:
+    rows = Rows(tmp_path, {"a": ["b"]})
+    rows.close()
+    for use in (
+        rows.merge,
+        lambda: rows.survey([], complete=True, compared=False),
+        lambda: rows.read(tmp_path / "x.parquet"),
+        lambda: rows.write(tmp_path / "x.parquet"),
+    ):
+        with pytest.raises(FileError) as error:
+            use()
+        assert re.match("cannot (read|write) |there is not enough memory", str(error.value))
+
+
+async def test_lines_that_are_no_sites(cli: Cli) -> None:
+    write(sites_txt="# sites\n\nfoo bar\n1,[::1\n")
+    done = await cli("survey", "sites.txt")
+    assert done.err.splitlines()[:2] == [
+        "warning: sites.txt, line 3: foo bar is not a site",
+        "warning: sites.txt, line 4: 1,[::1 is not a site",
+    ]
+
+
+async def test_a_database_is_not_a_list_of_sites(cli: Cli) -> None:
+    write(good_db=b"SQLite format 3\0")
+    done = await cli("survey", "good.db")
+    assert (done.code, "it is a database: write sqlite:///good.db\n" in done.err) == (2, True)
+    for arguments in (("export", "good.db"), ("import", "good.db", "robots.txt")):
+        done = await cli(*arguments)
+        assert done.err == (
+            "scrapy-rep: good.db is not the URL of a store: write sqlite:///good.db, or redis://…\n"
+        )
+        assert done.code == 2

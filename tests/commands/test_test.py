@@ -75,7 +75,33 @@ def test_a_purpose_stands_for_all_its_crawlers(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("alow x /", "write 'allow AGENT PATH' or 'disallow AGENT PATH'"),
+        (
+            "alow x /",
+            "write 'allow AGENT PATH', 'disallow AGENT PATH', 'grant USE PATH' or 'refuse",
+        ),
+        ("refuse train-ai", "write 'allow AGENT PATH',"),
+        ("allow train-ai x /", "write 'allow AGENT PATH',"),
+        ("refuse train-ai a b /", "write 'allow AGENT PATH',"),
+        (
+            "refuse training /",
+            "'training' is not a use: write train-ai, ai-use, search, ai-train, ai",
+        ),
+        ("refuse tdm /", "'tdm' is not a use"),
+        ("allow * admin", "'admin' is neither a path nor a URL: write '/admin'"),
+        ("refuse search a/b.html", "'a/b.html' is neither a path nor a URL: write '/a/b.html'"),
+        ("allow * index.html", "'index.html' is neither a path nor a URL: write '/index.html'"),
+        (
+            "allow Googlbot /x",
+            "no known crawler has the product token 'Googlbot': write 'Googlebot'",
+        ),
+        (
+            "allow gpt-bot /x",
+            "no known crawler has the product token 'gpt-bot': write 'GPTBot' if",
+        ),
+        (
+            "allow __usage_ai /x",
+            "no use has the policy token '__usage_ai': write '__usage_ai-training'",
+        ),
         ("allow /", "write 'allow AGENT PATH'"),
         ("allow a b /", "write 'allow AGENT PATH'"),
         ("allow a mailto:x", "'mailto:x' is neither a path nor a URL"),
@@ -89,6 +115,52 @@ def test_lines_that_are_refused(run: Run, line: str, message: str) -> None:
     assert (done.code, done.out) == (2, "")
     assert f"bad.txt, line 2: {message}" in done.err
     assert len(done.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("agent", ["mybot", "Googlbot/1.0", "Pinterest", "Googlebot"])
+def test_names_that_are_not_misspelled(run: Run, agent: str) -> None:
+    write(one_txt=f"disallow {agent} /admin\n")
+    assert run("test", "one.txt", "--robots", "robots.txt").code == 0
+
+
+def test_a_token_of_the_file_is_not_misspelled(run: Run) -> None:
+    write(one_txt="disallow Googlbot /admin\n")
+    assert run("test", "one.txt", "--robots", "robots.txt").code == 2
+    write(robots_txt="User-agent: googlbot\nDisallow: /admin")
+    assert run("test", "one.txt", "--robots", "robots.txt").code == 0
+
+
+USES = """\
+User-agent: *
+Content-Signal: /art ai-train=no, search=yes
+
+User-agent: GPTBot
+Content-Usage: train-ai=y
+"""
+
+
+@pytest.mark.parametrize(
+    ("expectation", "holds", "why"),
+    [
+        ("refuse train-ai /art/1", True, ""),
+        ("refuse ai-train /art/1", True, ""),
+        ("refuse train-ai * https://example.com/art/1", True, ""),
+        ("grant search /art/1", True, ""),
+        ("grant train-ai GPTBot /art/1", True, ""),
+        ("refuse train-ai GPTBot /art/1", False, "train-ai: granted; Content-Usage: train-ai=yes"),
+        ("grant train-ai /art/1", False, "train-ai: refused; "),
+        ("refuse search /art/1", False, "search: granted; "),
+        ("refuse train-ai /news", False, "nothing is stated about any use"),
+        ("grant ai-use /art/1", False, "Content-Signal: ai-train=no, search=yes"),
+    ],
+)
+def test_expectations_about_a_use(run: Run, expectation: str, holds: bool, why: str) -> None:
+    write(robots_txt=USES, expected_txt=expectation)
+    done = run("test", "expected.txt", "--robots", "robots.txt")
+    assert (done.code, done.err) == (0 if holds else 1, "")
+    assert why in " ".join(done.out.split())
+    (record,) = run("test", "expected.txt", "--robots", "robots.txt", "--json").records
+    assert (record["holds"], record["expectation"]) == (holds, expectation.replace(" * ", " "))
 
 
 def test_a_file_has_a_limit(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +192,6 @@ async def test_sites(web: Web, cli: Cli) -> None:
         # The group of everyone has no part in it, and what is not stated is not granted.
         ("disallow __usage_ai-training /shut/", False, "nothing is stated for __usage_ai-tr"),
         ("allow __usage_ai-training /news", False, "nothing is stated for __usage_ai-training"),
-        ("allow __usage_other /news", False, "nothing is stated for __usage_other"),
         ("disallow * /shut/", True, ""),
         ("allow * /art/1", True, ""),
     ],

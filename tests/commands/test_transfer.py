@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,14 +13,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from scrapy_rep.commands import transfer
+from scrapy_rep.commands import context, transfer
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores.entry import BODY_LIMIT, LINE_LIMIT, Entry, from_line, to_line
 from scrapy_rep.stores.redis import PREFIX, RedisStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import RedisServer
 
-from .conftest import Run, content, fill, write
+from .conftest import Done, Run, content, fill, write
 
 URL = "https://a.example/robots.txt"
 COPY = CopyInfo(URL, '"x\xff"', "Mon, 01 Jan 2026 00:00:00 GMT", 3600.5)
@@ -178,3 +179,32 @@ def test_a_store_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatc
     assert done.code == 3
     assert "failed" in done.err
     assert "disk I/O error" in done.err
+
+
+@pytest.mark.usefixtures("store")
+def test_progress(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "INTERVAL", 0)
+    done = run("export", "sqlite:///a.sqlite", "x.jsonl")
+    lines = done.err.splitlines()
+    assert len(lines) == 7
+    assert all(re.fullmatch(r"note: \d policies, [\d,]+ a second", line) for line in lines[:-1])
+    last = run("import", "sqlite:///b.sqlite", "x.jsonl").err.splitlines()[-1]
+    assert last.startswith("note: 6 of 6 lines, ")
+    assert run("import", "sqlite:///b.sqlite", "x.jsonl", "-q").err == ""
+    monkeypatch.setattr(context, "INTERVAL", 1e9)
+    assert run("import", "sqlite:///b.sqlite", "x.jsonl").err == ""
+
+
+@pytest.mark.usefixtures("store")
+def test_ctrl_c(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: Any) -> Any:
+        raise KeyboardInterrupt
+
+    run("export", "sqlite:///a.sqlite", "x.jsonl")
+    text = "warning: interrupted: this is what is known until now. To go on, run it again\n"
+    for name, arguments, out in (
+        ("from_line", ("import", "sqlite:///b.sqlite", "x.jsonl"), "no policies\n"),
+        ("to_line", ("export", "sqlite:///a.sqlite"), ""),
+    ):
+        monkeypatch.setattr(transfer, name, interrupted)
+        assert run(*arguments) == Done(130, out, text)

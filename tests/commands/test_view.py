@@ -97,7 +97,10 @@ async def test_a_page(web: Web, cli: Cli) -> None:
     assert page["text"] == (
         "Without scripts\nHeading\nSome bold text after\nA\nOther\nPicture P m no href bad again js"
     )
-    assert page["unread"] == ["noarchive"]
+    assert page["unread"] == [
+        '<meta name="robots" value="noarchive"> is not understood: write <meta name="robots" '
+        'content="noarchive">'
+    ]
     assert [tuple(one.values()) for one in page["directives"]] == [
         ("nofollow", "", "x-robots-tag", "mybot"),
         ("license", "/terms.xml", "link", "*"),
@@ -121,7 +124,7 @@ async def test_a_page(web: Web, cli: Cli) -> None:
         ("script", site.url("/only"), True, False),
         ("script", site.url("/js.html"), True, False),
     ]
-    assert codes(record) == ["refresh-to-disallowed", "value-without-content"]
+    assert codes(record) == ["refresh-to-disallowed", "not-understood"]
     out = shown(record)
     assert max(map(len, out.splitlines())) <= 80
     for line in (
@@ -140,7 +143,7 @@ async def test_another_crawler_does_not_see_the_directives(web: Web, cli: Cli) -
     site, _ = site_with_page(web)
     record = await viewed(cli, site.url("/page"), "Googlebot", code=1)
     assert record["check"]["allowed"] is False
-    assert codes(record) == ["value-without-content", "directives-behind-disallow"]
+    assert codes(record) == ["not-understood", "directives-behind-disallow"]
     assert "noindex, nosnippet" in record["contradictions"][1]["text"]
     assert site.paths == ["/robots.txt", "/page"]
     assert site.received[1].headers["user-agent"] == MYBOT
@@ -285,7 +288,6 @@ def content_of(response: Response) -> Any:
         (HtmlResponse(URL, body=REFRESH % b"0; url=javascript:x"), "links", []),
         (HtmlResponse(URL, body=b"<meta http-equiv=x content=5;/x>"), "links", []),
         (HtmlResponse(URL, body=b"<meta name=robots value>"), "unread", []),
-        (HtmlResponse(URL, body=b"<meta name=robots value=a>" * 60), "unread", ["a"] * 50),
         (HtmlResponse(URL, body=b"<p>a</html>b<p>c</html><i>d"), "text", "a\nb\nc\nd"),
         (HtmlResponse(URL, body=b"<p>a</html><title>b</title>"), "title", "b"),
         (HtmlResponse(URL, body=b"<title>a</title></html><title>b</title>"), "title", "a"),
@@ -299,6 +301,101 @@ def test_odd_pages(response: Response, field: str, value: object) -> None:
     if field == "links":
         found = [link.url.removeprefix("https://example.com") for link in found]
     assert found == value
+
+
+@pytest.mark.parametrize(
+    ("markup", "written"),
+    [
+        ("<meta name=robot content=noindex>", '<meta name="robot" content="noindex">'),
+        ("<meta name=robots value=noindex>", '<meta name="robots" value="noindex">'),
+        ("<meta robots=noindex>", '<meta robots="noindex">'),
+        ("<meta property=robots content=noindex>", '<meta property="robots" content="noindex">'),
+        ("<meta http-equiv=X-Robots-Tag content=noindex>", '<meta http-equiv="X-Robots-Tag" cont'),
+        ("<p></html><meta name=robot content=noindex>", '<meta name="robot" content="noindex">'),
+        ("<meta name=' ROBOTS' content=noindex>", ""),
+        ("<meta name=viewport content=noindex>", ""),
+        ("<meta name=robots content><meta name=robot>", ""),
+    ],
+)
+def test_meta_elements_that_no_crawler_reads(markup: str, written: str) -> None:
+    found = content_of(HtmlResponse(URL, body=markup.encode() * 60)).unread
+    wanted = 'is not understood: write <meta name="robots" content="noindex">'
+    assert len(found) == (50 if written else 0)
+    assert all(each.startswith(written) and each.endswith(wanted) for each in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        (
+            "X-Robots-Tag",
+            "noindex nofollow",
+            ["'noindex nofollow' is not understood: write noindex,"],
+        ),
+        (
+            "X-Robots-Tag",
+            "mybot: noindex;nofollow",
+            ["'noindex;nofollow' is not understood: write"],
+        ),
+        (
+            "X-Robots-Tag",
+            "no-index, No_Follow",
+            ["'no-index' is", "'No_Follow' is not understood: wr"],
+        ),
+        (
+            "X-Robots-Tag",
+            "max-snippet: fifty",
+            ["'max-snippet: fifty' is not understood: write max-s"],
+        ),
+        (
+            "X-Robots-Tag",
+            "unavailable_after: 25/06/2010",
+            ["'unavailable_after: 25/06/2010' is not"],
+        ),
+        ("X-Robots-Tag", "unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", []),
+        ("X-Robots-Tag", "max-image-preview: big", ["'max-image-preview: big' is not understood"]),
+        ("X-Robots-Tag", "all, noydir, otherbot: noindex, max-snippet: -1", []),
+        (
+            "X-Robots-Tags",
+            "noindex",
+            ["'the header X-Robots-Tags' is not understood: write X-Robots"],
+        ),
+        ("X-Robot-Tag", "noindex", ["'the header X-Robot-Tag' is"]),
+        ("Robots-Tag", "*;noindex", []),
+        ("X-Request-Id", "noindex", []),
+    ],
+)
+async def test_what_is_not_understood(
+    web: Web, cli: Cli, name: str, value: str, found: list[str]
+) -> None:
+    site = web.site(ROBOTS, {"/page": Page("<p>a", headers={name: value})})
+    record = await viewed(cli, site.url("/page"), code=1 if found else 0)
+    unread = record["page"]["unread"]
+    assert [text[: len(start)] for text, start in zip(unread, found, strict=True)] == found
+    assert codes(record) == ["not-understood"] * len(found)
+    assert ("Not understood" in shown(record)) == bool(found)
+    if name == "X-Robots-Tag":  # the same words in the page
+        content = value.removeprefix("mybot: ")
+        site.pages["/page"] = Page(f'<meta name="robots" content="{content}">')
+        record = await viewed(cli, site.url("/page"))
+        assert [text for text in record["page"]["unread"] if "otherbot" not in text] == unread
+
+
+async def test_what_is_behind_the_page(web: Web, cli: Cli) -> None:
+    behind = "<html><p>a</html>\n<!-- cached -->\n<meta name=robots content=noindex>"
+    site = web.site(ROBOTS, {"/page": Page(behind)})
+    record = await viewed(cli, site.url("/page"), code=0)
+    assert record["page"]["behind_html"] == "<meta name=robots content=noindex>"
+    assert "content=noindex> behind </html>" in " ".join(shown(record).split())
+    long = f"<p>{'a' * (2 << 20)}<meta name=robots content=noindex></html><!-- a -->"
+    site.pages["/page"] = Page(long)
+    record = await viewed(cli, site.url("/page"), code=1)
+    page = record["page"]
+    assert (page["beyond"], page["behind_html"], page["indexable"]) == (54, "", True)
+    assert page["unread"] == [
+        "A robots meta element is behind the first 2 MiB: move it to the head"
+    ]
+    assert "54 bytes are behind the first 2 MiB" in " ".join(shown(record).split())
 
 
 @pytest.mark.no_cover

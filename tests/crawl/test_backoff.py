@@ -208,13 +208,45 @@ async def test_a_header_of_a_megabyte_ends_each_request_once(web: Web, crawl: Cr
 
 @pytest.mark.parametrize(
     ("status", "settings"),
-    [(408, {}), (403, {}), (500, {}), (502, {}), (429, {"REP_BACKOFF": False})],
+    [(408, {}), (403, {}), (429, {"REP_BACKOFF": False}), (500, {"REP_BACKOFF": False})],
 )
 async def test_others_hold_nothing(web: Web, crawl: Crawl, status: int, settings: Any) -> None:
     site = web.site(ALL, {"*": in_turn(busy("3600", status))})
     outcome = await crawl(site.urls("/a", "/b"), {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, **settings})
     assert len(site.page_paths) == 2
     assert "robotstxt/backoff_count" not in outcome.stats
+
+
+async def test_pages_that_fail_one_after_the_other_hold_their_host(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL, {"*": Page(b"failed", 500)})
+    settings = {**ANY_STATUS, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "RETRY_ENABLED": True}
+    outcome = await crawl(site.urls(*numbers(4)), {**settings, "RETRY_TIMES": 1})
+    assert len(times_of(site)) == 8
+    assert outcome.stats["robotstxt/backoff_count"] == 2
+    assert 2.9 < outcome.stats["robotstxt/backoff_seconds"] < 3.1  # 1 s, and then 2 s
+
+
+async def test_any_server_error_with_retry_after_holds_its_host(web: Web, crawl: Crawl) -> None:
+    site = web.site(ALL, {"*": in_turn(busy("2", 502))})
+    await crawl(site.urls(*numbers(3)), {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, **ANY_STATUS})
+    times = times_of(site)
+    assert times[1] - times[0] >= 2
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+async def test_a_robots_txt_that_asks_for_time_holds_its_host(
+    web: Web, crawl: Crawl, is_on: bool
+) -> None:
+    """Its good copy is used meanwhile."""
+    robots = in_turn(Page(ALL, headers={"Cache-Control": "max-age=0"}), then=busy("2", 503))
+    site = web.site(robots, {"/1": Page(delay=1.2)})
+    settings = {"REP_TTL_RANGE": [1, 1], "REP_TIMEOUT": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    await crawl(site.urls(*numbers(3)), {**settings, "REP_BACKOFF": is_on})
+    times = times_of(site)
+    assert len(times) == 3
+    asked = [each.at for each in site.received if each.path == "/robots.txt"]
+    assert len(asked) >= 2
+    assert (times[2] - asked[1] >= 2) is is_on
 
 
 async def test_a_robots_txt_has_a_schedule_of_its_own(web: Web, crawl: Crawl) -> None:

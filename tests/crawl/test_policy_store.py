@@ -11,7 +11,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.policy_store import Load, PolicyStore
-from scrapy_rep.origin import Action, Origin, Restored, State, UnreachablePolicy
+from scrapy_rep.origin import Action, Origin, State, UnreachablePolicy
 from scrapy_rep.protocol import access
 from scrapy_rep.protocol.access import FetchResult, Rules, Unavailable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
@@ -44,7 +44,7 @@ def restore(origin: Origin, entry: Entry, now: float = NOW) -> bool:
     origin.start_fetch(now)
     replaces_fetch = origin.restore(entry, now)
     if replaces_fetch:
-        origin.apply(Restored(entry), now)
+        origin.apply(entry, now)
     return replaces_fetch
 
 
@@ -138,7 +138,7 @@ async def test_an_entry_put_between_get_and_claim_replaces_the_fetch() -> None:
     origin.start_fetch(NOW)
     entry = await policy_store(LateEntry()).load(origin)
     assert entry is not None
-    origin.apply(Restored(entry), NOW)
+    origin.apply(entry, NOW)
     assert released == [KEY]
     assert origin.state is State.FRESH
 
@@ -247,7 +247,7 @@ async def test_a_refused_result_is_replaced_by_the_store(event: FetchResult, cla
     origin.start_fetch(NOW)
     entry = await policies.load(origin)
     assert entry is not None
-    origin.apply(Restored(entry), NOW)
+    origin.apply(entry, NOW)
     assert (entry.body, origin.state) == (BODY, State.FRESH)
     assert origin.content is not None
     assert not origin.content.allowed(f"{KEY}/", "mybot")

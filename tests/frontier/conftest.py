@@ -6,12 +6,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from .doubles import BEGUN
+from scrapy_rep.frontier import reservation
+
+from .doubles import BEGUN, MADE, begin
 
 
 @pytest.fixture(autouse=True)
-def _end_coroutines() -> Iterator[None]:
+def _end_coroutines(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(reservation, "deferred_from_coro", begin)
     yield
+    while MADE:
+        vars(MADE.pop().frontier)["_reservations"] = None  # else it would begin another one
     while BEGUN:
         deferred = BEGUN.pop()
         deferred.addErrback(lambda _: None)

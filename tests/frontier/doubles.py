@@ -79,6 +79,7 @@ class FakeClock(Clock):
 
 
 BEGUN: list[Deferred[Any]] = []
+MADE: list[FakeCrawl] = []
 
 
 def begin(coroutine: Coroutine[Any, Any, Any]) -> Deferred[Any]:
@@ -197,6 +198,7 @@ class FakeCrawl:
         self.frontier = Frontier(
             read, engine, self.clock, closing, policies, recorder, lambda _: policies, reservations
         )
+        MADE.append(self)
         self.waiting = Waiting(self.frontier)
         owner = queued.FrontierOwner()
         owner.frontier = self.frontier

@@ -245,6 +245,57 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     assert crawl.pop() is None, "one at a time"
 
 
+@pytest.mark.parametrize(
+    ("answers", "seconds"),
+    [
+        pytest.param(["/a 500 3"], 3, id="each 5xx with Retry-After"),
+        pytest.param(["/a 511 3"], 3, id="also others"),
+        pytest.param(["/a 501", "/b 505", "/c 511", "/d 507"], 0, id="others without it"),
+        pytest.param(["/a 500", "/b 502"], 0, id="two URLs"),
+        pytest.param(["/a 500", "/b 502", "/c 504"], 1, id="the third URL"),
+        pytest.param(["/a 500", "/b 502", "/c 504", "/d 500"], 2, id="doubled"),
+        pytest.param(["/a 500", "/a 500", "/a 500", "/b 500"], 0, id="retries of a URL"),
+        pytest.param(["/a 500", "/b 500", "/c 500", "/c 500"], 0, id="also later"),
+        pytest.param(["/a 500", "/b 500", "/c 404", "/d 500", "/e 500"], 0, id="a row has ended"),
+        pytest.param(["/a 500", "/b 500", "/c 501", "/d 500"], 1, id="501 ends no row"),
+        pytest.param(["/a 503", "/b 501", "/c 503"], 2, id="nor that of a back-off"),
+        pytest.param(["/a 503", "/b 200", "/c 503"], 1, id="a page ends both"),
+    ],
+)
+def test_failures_of_a_server_hold_its_host(answers: list[str], seconds: float) -> None:
+    crawl = crawl_of(A, number=50)
+    for answer in answers:
+        crawl.clock.advance(1000)
+        path, status, *header = answer.split()
+        request, retry_after = crawl.take(), float(header[0]) if header else None
+        started = crawl.frontier.in_progress[request]
+        crawl.frontier.note_answer(started, int(status), retry_after, path)
+        crawl.end(request)
+    assert crawl.frontier.hosts.host("a.example").seconds_left(crawl.clock.now) == seconds
+
+
+def test_no_answer_shortens_a_hold() -> None:
+    crawl = crawl_of(A, number=30)
+    request = crawl.take()
+    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 60)
+    crawl.end(request)
+    host = crawl.frontier.hosts.host("a.example")
+    crawl.frontier.enter(request, crawl.policies.address(request))  # it was in its slot already
+    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
+    crawl.end(request)
+    assert host.seconds_left(crawl.clock.now) == 60
+    crawl.frontier.hold("a.example", 5)
+    assert host.seconds_left(crawl.clock.now) == 60
+
+
+def test_the_failed_urls_of_a_host_are_bounded() -> None:
+    crawl = crawl_of(A, number=1)
+    started = crawl.frontier.in_progress[crawl.take()]
+    for number in range(1000):
+        crawl.frontier.note_answer(started, 500, None, f"/{number}")
+    assert len(crawl.frontier.hosts.host("a.example").failed_urls) == backoff.MAX_FAILED_URLS
+
+
 def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     crawl = crawl_of(A, number=30)
     several = [crawl.take() for _ in range(5)]

@@ -36,7 +36,6 @@ class Worker(FakeCrawl):
 
         super().__init__(settings, queue=SimpleNamespace(from_crawler=from_crawler))
         self.leased: Any = self.queue
-        self.held: frozenset[str] = frozenset()
 
     def push(self, *urls: str, priority: int = 0, **_: Any) -> None:
         for url in urls:
@@ -48,8 +47,7 @@ class Worker(FakeCrawl):
     async def sync(self, *, closing: bool = False) -> Answer:
         for request in [each for each in self.leased.started if each not in self.engine.active]:
             self.shared.acknowledge(self.leased.started.pop(request))
-        answer = await self.shared.call(self.leased.settle(self.held, closing=closing))
-        self.held = answer.held
+        answer = await self.shared.call(self.leased.settle(closing=closing))
         for host, requests in answer.leased.items():
             if host:
                 self.leased.note_turn(host, len(requests))
@@ -203,6 +201,17 @@ async def test_requests_that_will_be_dropped_start(worker: Start) -> None:
     assert one.shared.sizes == Sizes(workers=1)
 
 
+async def test_no_more_hosts_are_leased_while_many_are_dropped(worker: Start) -> None:
+    one = await worker({"CONCURRENT_REQUESTS": 1})
+    hosts = [f"http://{name}.example" for name in "abcdefghijkl"]
+    for host in hosts:
+        one.set(host, Place.DROPS)
+        one.push(f"{host}/1")
+    for _ in range(6):
+        await one.sync()
+    assert one.leased.size == 8  # of two calls, each for 4 requests
+
+
 async def test_a_host_that_waits_long_goes_back(worker: Start) -> None:
     one = await worker()
     one.set_ready(A)
@@ -298,6 +307,8 @@ async def test_nothing_starts_at_a_paced_host_whose_lease_has_ended(worker: Star
     assert one.pop() is None
     (queue,) = one.frontier.hosts.all_queues()
     assert one.frontier.gate(queue).wait is Wait.RESERVATION
+    one.frontier.close()
+    await one.clock.run()  # the attempt to reserve the host ends
 
 
 async def test_requests_that_redis_cannot_store_stay(worker: Start) -> None:
@@ -328,14 +339,14 @@ async def test_requests_of_a_crawl_without_robots_txt(clients: Any) -> None:
     for number in range(9):
         shared.push(Push(b"", NO_HOST, False, number, b"%d" % number))
     for _ in range(2):
-        answer = await shared.call(plain.settle(()))
+        answer = await shared.call(plain.settle())
     plain.note_turn(HOST, 1)  # of an earlier crawl with the frontier
     plain.note_push(HOST)
     assert shared.is_due
     for name, body in answer.leased[NO_HOST]:
         plain.add(name, Request(f"data:,{body.decode()}"))
     plain.add(b"", Request("data:,kept"))
-    assert plain.settle(()) == plain.settle((), closing=True) == Wanted()
+    assert plain.settle() == plain.settle(closing=True) == Wanted()
     urls = [request.url for request in iter(plain.pop, None)]
     assert urls == ["data:,kept", "data:,8", "data:,7", "data:,6", "data:,5"]
     assert len(plain.started) == 4

@@ -340,7 +340,7 @@ async def test_an_operator_holds_a_host(start: Start) -> None:
     await lease(one)
     await other.run("hold", A, 3_600_000, "they asked us")
     answer = await lease(one, 0)
-    assert answer.held == {A}
+    assert one.held == {A}
     one.give_back(names(answer))
     one.release(A, 0, 0)
     push(other, B, "3")
@@ -351,7 +351,7 @@ async def test_an_operator_holds_a_host(start: Start) -> None:
     await other.run("hold", A, 0, "")
     answer = await lease(other)
     assert bodies(answer) == {}  # one has it
-    assert answer.held == {B}
+    assert other.held == {B}
 
 
 async def test_an_operator_drops_requests(start: Start) -> None:

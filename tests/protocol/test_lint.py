@@ -8,16 +8,22 @@ severity, and its advice must say what to write.
 from __future__ import annotations
 
 import pickle
+import re
+from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.commands.crawlers import well_known_crawlers
-from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.lines import SIZE_LIMIT, read
 from scrapy_rep.protocol.lint import Code, Correction, fix, lint
+from scrapy_rep.protocol.lint_checks import TRAINING_CRAWLERS
+from scrapy_rep.protocol.matcher import Steps, matches
+from scrapy_rep.protocol.paths import path_of, pattern_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.usage import AIPREF_EARLIER
+from scrapy_rep.protocol.verdict import Rule
 
 from .test_properties import TOKENS, bodies, lines, paths, patterns
 
@@ -39,7 +45,7 @@ MISTAKES = [
     ("User-agent: Googlebot, Bingbot\nDisallow: /a", "R208", 1, "warning", "for each of them"),
     (ALL + "Disallow: /a, /b", "R208", 2, "warning", "for each path"),
     # Patterns that match more or less than they say.
-    (ALL + "Disallow: /#section", "R405", 2, "error", "remove the line"),
+    (ALL + "Disallow: /#section", "R405", 2, "error", "write 'Disallow:' without a value"),
     (ALL + "Disallow: “/admin”", "R403", 2, "error", "'/admin', without quotation marks"),
     (ALL + "Disallow: '/cart'", "R403", 2, "error", "'/cart', without quotation marks"),
     (ALL + "Disallow: \\images\\", "R403", 2, "error", "'/images/'"),
@@ -47,20 +53,34 @@ MISTAKES = [
     (ALL + "Disallow: ./admin", "R403", 2, "error", "'/admin'"),
     (ALL + "Disallow: .pdf$", "R403", 2, "error", "'/*.pdf$'"),
     (ALL + "Disallow: admin", "R401", 2, "error", "'/admin'"),
-    (ALL + "Disallow: https://h/admin", "R402", 2, "error", "'/admin'"),
+    (ALL + "Disallow: https://h/admin", "R402", 2, "error", "'/admin' if you mean a path of this"),
     (ALL + "Disallow: /(a|b)/.*", "R406", 2, "warning", "for each beginning"),
     (ALL + "Disallow: /a$b", "R407", 2, "warning", "'%24'"),
     (ALL + "Disallow: /a$*", "R407", 2, "warning", "'%24'"),
     (ALL + "Disallow: /a**b", "R408", 2, "info", "one '*'"),
     ("User-agent: b\nDisallow: *", "R409", 2, "info", "'/'"),
-    (ALL + "Disallow: /a\nAllow: /a", "R404", 2, "warning", "remove it"),
+    (ALL + "Disallow: /a\nAllow: /a", "R404", 2, "warning", "remove the line"),
+    *((ALL + f"Disallow: {before}", "R413", 2, "warning", f"write '{after}'") for before, after in (
+        ("/my folder/", "/my%20folder/"), ("/a[1]/", "/a%5B1%5D/"), ("/%7Ejoe/", "/~joe/"),
+        ("*{a}|<x>", "*%7Ba%7D%7C%3Cx%3E"), ('/a"b`c', "/a%22b%60c"), ("/a\\b", "/a%5Cb"),
+        ("/%41%2d%5f%2f", "/A-_%2F"), ("/é a", "/é%20a"), ("/% 41%2", "/%%2041%2"))),
+    *((ALL + f"Disallow: {before}", "R414", 2, "warning", f"write '{after}'") for before, after in (
+        ("/ tmp/", "/tmp/"), ("/a/  b", "/a/b"), ("*/ b c", "*/b c"))),
+    *((ALL + f"Disallow: {before}", "R415", 2, "info", f"write '{after}'") for before, after in (
+        ("/nocrawl=1", "/*nocrawl=1"), ("/a-b=", "/*a-b="), ("/SID=", "/*SID="))),
+    (ALL + "Disallow: //a", "R416", 2, "info", "write '/a'"),
+    *((ALL + f"Disallow: /a{end}", "R417", 2, "info", "write '/a' if it is a slip")
+      for end in (";", ",", ";;", "'", '"', "\\n")),
     # Rules that do what they say, to the harm of the site.
     (ALL + "Disallow: /", "R312", 2, "warning", "'Disallow:'"),
     (ALL + "Disallow: /css/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /js/", "R410", 2, "info", "allow scripts"),
     (ALL + "Disallow: /*.css$", "R410", 2, "info", "allow scripts"),
+    *((ALL + f"Disallow: {path}", "R410", 2, "info", "allow scripts") for path in (
+        "/_next/", "/wp-includes/", "/assets/", "/static/", "/static", "/_nuxt/*", "*/assets/",
+        "/blog/wp-content/themes/", "/wp-content/plugins/", "/*/static/")),
     (ALL + "Disallow: /sitemap.xml\nSitemap: https://h/sitemap.xml", "R411", 2, "warning",
-     "one of the two"),
+     "or that of the sitemap"),
     (ALL + "Disallow: /backup.sql", "R412", 2, "info", "password"),
     (ALL + "Crawl-delay: 86400", "R508", 2, "warning", "at most 300"),
     (MANY, "R111", 2_050, "info", "fewer rules"),
@@ -73,19 +93,47 @@ MISTAKES = [
     ("User-agent: ChatGPT\nDisallow: /a", "R311", 1, "warning", "'ChatGPT-User'"),
     ("User-agent: Googelbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
     ("User-agent: Googlbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
+    ("User-agent: *\nCrawl-delay: 1\nUser-agent: b\nDisallow: /a", "R314", 1, "warning",
+     "'Disallow:' without a value above line 3"),
     ("User-agent:\nDisallow: /a", "R302", 1, "error", "'*'"),
     ("User-agent: *bot\nDisallow: /a", "R303", 1, "error", "'*' alone"),
+    *((f"User-agent: {before}\nDisallow: /a", "R303", 1, "error", f"write '{after}' without {what}")
+      for before, after, what in (
+        ('"*"', "*", "quotation marks"), ("\\*", "*", "the backslash"), ("[*]", "*", "brackets"),
+        ("“*”", "*", "quotation marks"), ("'Googlebot'", "Googlebot", "quotation marks"),
+        ('"Googlebot"', "Googlebot", "quotation marks"), ("<GPTBot>", "GPTBot", "brackets"),
+        ("(*)", "*", "brackets"), ("`*", "*", "quotation marks"),
+        (".*", "*", "the other characters"),
+        ("^*$", "*", "the other characters"), ("**", "*", "the other characters"),
+        ("\uff0a", "*", "the other characters"), ("\\MJ12bot", "MJ12bot", "the backslash"))),
+    *((f"User-agent: {token}\nDisallow: /a", "R303", 1, "error", "'*' alone")
+      for token in ("~a/1", "(compatible; a/1)", "%2A", ",", "бот", "+http://h/", "$")),
     ("Disallow: /a", "R301", 1, "error", "User-agent: *"),
     # Lines that are not read, or not by every crawler.
     (ALL + "Noindex: /a", "R209", 2, "warning", "X-Robots-Tag: noindex"),
     (ALL + "Disallow: /a\u200b", "R110", 2, "warning", "remove it"),
     (ALL + "\u00a0Disallow: /a", "R110", 2, "warning", "remove it"),
-    (ALL + "Disallow\uff1a/a", "R201", 2, "error", "disallow:"),
+    (ALL + "Disallow\uff1a/a", "R201", 2, "error", "write ':' in place of '\uff1a'"),
+    (ALL + "Sitemap \uff1a https://h/s.xml", "R201", 2, "error", "write ':' in place of '\uff1a'"),
     ("User-agent : *\nDisallow: /a", "R210", 1, "info", "user-agent:"),
     (ALL + "Disallow /a", "R202", 2, "warning", "disallow:"),
     (ALL + "Dissallow: /a", "R203", 2, "warning", "disallow:"),
     (ALL + "Dsallow: /a", "R205", 2, "error", "disallow:"),
-    (ALL + "// a comment", "R201", 2, "error", "'#'"),
+    (ALL + "// a comment", "R211", 2, "warning", "'#'"),
+    *((ALL + f"Disallow: /a {mark} b", "R211", 2, "warning", "'#'")
+      for mark in ("//", ";", "--", "/*")),
+    (ALL + "<!-- a comment\nDisallow: /a\n-->", "R211", 4, "warning", "'#'"),
+    (ALL + "Disallow: /a<br>", "R212", 2, "warning", "remove the HTML"),
+    (ALL + "<p>Disallow: /a</p>", "R212", 2, "warning", "remove the HTML"),
+    ("User-agent: *\\nDisallow: /a", "R207", 1, "error", "line of its own"),
+    ("User-agent: *<br/>Disallow: /a", "R207", 1, "error", "line of its own"),
+    (ALL + "https://h/sitemap.xml", "R201", 2, "error", "'Sitemap: https://h/sitemap.xml'"),
+    (ALL + "https://h/about", "R201", 2, "error", "if it is a sitemap"),
+    (ALL + "/a", "R201", 2, "error", "'Disallow: /a' or 'Allow: /a'"),
+    (ALL + "Disallow:\n/a", "R201", 3, "error", "write 'Disallow: /a'"),
+    (ALL + "Disallow:\n\n # b\n/*.pdf$\n/a", "R201", 6, "error", "write 'Disallow: /a'"),
+    ("User-agent: b\nDisallow: /a\nSitemap:\nhttps://h/s", "R201", 4, "error",
+     "write 'Sitemap: https://h/s'"),
     ("\ufeffUser-agent: *\nDisallow: /a", "R101", 1, "warning", "without a mark"),
     # Sitemaps (Lighthouse).
     ("Sitemap: /sitemap.xml", "R502", 1, "error", "whole URL"),
@@ -95,8 +143,14 @@ MISTAKES = [
     (ALL + "Disallow /a: /b", "R203", 2, "warning", "disallow:"),
     (ALL + "crawl-delays: 1", "R205", 2, "error", "crawl-delay:"),
     (ALL + "Disallow = /a", "R201", 2, "error", "disallow:"),
-    (ALL + "Disallow: http://h", "R402", 2, "error", "'/'"),
-    (ALL + "Disallow: http://[h", "R403", 2, "error", "/*http://[h"),
+    (ALL + "Disallow: http://[h/", "R402", 2, "error", "belong into its own robots.txt"),
+    *((ALL + f"Disallow: {value}", "R402", 2, "error", "belong into its own robots.txt")
+      for value in ("http://h", "https://h/", "https://h/*", "'https:/h'", "http//h", "www.h",
+                    "h.example.com", "localhost:80", "127.0.0.1/", "a.example.co.uk", "a-b.de/$")),
+    *((ALL + f"Disallow: {value}", "R402", 2, "error", "'/a?b' if you mean a path of this site")
+      for value in ("HTTP://h/a?b", "example.com/a?b", "script.pl/a?b", "www.h:80/a?b")),
+    *((ALL + f"Disallow: {value}", "R401", 2, "error", f"'/{value}'")
+      for value in ("index.php", "script.pl", "main.js", "a.b.html", "robots.txt", "v1.2/a")),
     ("User-agent: бот", "R303", 1, "error", "letters"),
     (ALL + "Crawl-delay: {0}", "R501", 2, "error", "seconds"),
     (ALL + "Request-rate: 1", "R501", 2, "error", "1/10"),
@@ -122,8 +176,9 @@ def test_mistakes(text: str, code: str, line: int, severity: str, advice: str) -
     assert (found.line, str(found.severity)) == (line, severity)
     assert str(found).startswith(f"line {line}: {severity}: {found.message}; ")
     assert advice in found.advice
-    # What is in effect a closed site is reported, too, whatever the reason.
-    assert findings.keys() <= {"R312"}
+    # What is in effect a closed site is reported, too, whatever the reason, and so is a sitemap
+    # without its URL.
+    assert findings.keys() <= {"R312", "R502"}
 
 
 # The place of a finding is written in the file: between the marks « and ».
@@ -151,6 +206,10 @@ PLACES: list[tuple[Code, str, str | None]] = [
     (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
     (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
     (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
+    (Code.OTHER_COMMENT_MARK, ALL + "  «//» Disallow: /a", None),
+    (Code.HTML_IN_LINE, ALL + "Disallow: /a«<br />» # b", None),
+    (Code.SEVERAL_RECORDS, "User-agent: a «\\n» Disallow: /a", None),
+    (Code.NO_COLON, ALL + "Crawl-delay «\uff1a» 1", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
     (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
     (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
@@ -171,7 +230,7 @@ def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) 
     place = (before.count("\n") + 1, column, column + len(inside))
     found = [finding for finding in lint(body) if finding.code is code]
     assert [(one.line, one.column, one.end_column) for one in found][:1] == [place], lint(body)
-    is_safe = code is not Code.HEADER_AS_TOKEN
+    is_safe = code not in (Code.HEADER_AS_TOKEN, Code.MISSING_SLASH)
     assert found[0].is_fixable is (correction is not None and is_safe)
     if correction is not None:
         assert found[0].correction is not None
@@ -275,11 +334,14 @@ def test_findings_are_in_the_order_of_the_file() -> None:
         ALL + "Disallow: /\nAllow: /a\nAllow: /b$\nAllow: *.c\nCrawl-delay: 1\nRequest-rate: 1/2",
         ALL + "Allow: /a/index.html\nDisallow: /a/\nVisit-time: 0600-0700\nContent-Usage: /a b=y",
         "User-agent: MyBot\nUser-agent: other_bot\nDisallow: /a\nHost: h\nClean-param: a /b",
-        # It decides for one of the two, so it is no mistake.
-        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
         # What only resembles a mistake.
         ALL + "Disallow: /a # a comment\nDisallow: /b#\nAllow: /c ## two",
-        ALL + "Disallow: /a;b\nDisallow: /a,b\nDisallow: /a%20/b\nDisallow: /a[1]\nDisallow: /(a)",
+        ALL + "Disallow: /a;b\nDisallow: /a,b\nDisallow: /a%20/b\nDisallow: /(a)'%2f",
+        # Other rules show that they are meant.
+        ALL + "Disallow: /a;\nDisallow: /a/\nDisallow: /b\nDisallow: /javascript:''",
+        ALL + "Disallow: /_next/\nAllow: /_next/static/",
+        ALL
+        + "Disallow: /*;\nDisallow: /a/api/static/\nDisallow: /*sid=\nDisallow: /*//\nDisallow: //",
         ALL + "Disallow: /.*\nDisallow: /a.*/b\nDisallow: /~a+b\nDisallow: *.pdf$\nDisallow: /$",
         ALL + "Disallow: /\nAllow: /public",
         ALL + "Disallow: /\nUser-agent: Googlebot\nAllow: /",
@@ -310,13 +372,18 @@ def test_lines_beyond_the_limit(end: bytes, line: int) -> None:
 
 CORRECTIONS = [
     (b"\tUser agent : Googlebot/2.1 (+http://g)  # Google", b"\tUser-agent: Googlebot  # Google"),
-    (b"  DISSALLOW private/ # see /private/\r", b"  Disallow: /private/ # see /private/\r"),
-    (b"Disallowed   /a \r", b"Disallow:   /a \r"), (b"Disallow : a", b"Disallow: /a"),
+    (b"  DISSALLOW /private/ # see /private/\r", b"  Disallow: /private/ # see /private/\r"),
+    (b"Disallowed   /a \r", b"Disallow:   /a \r"), (b"Disallow : a", b"Disallow: a"),
     (b"visit time: 06:00-08.45\r", b"Visit-time: 06:00-08.45\r"), (b"allowed a", b"Allow: a"),
     (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
     (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
     (b"License https://h/l.xml", b"License: https://h/l.xml"),
+    (b"Disallow; /a", b"Disallow: /a"), (b"User-agent= a", b"User-agent: a"),
+    (b"Disallow: /my folder/ # [a]", b"Disallow: /my%20folder/ # [a]"),
+    (b"Disallow /%7e[\xe9%2f", b"Disallow: /~%5B\xe9%2F"),
+    (b"Disallow : /%%37E ~", b"Disallow: /%%37E%20~"), (b"Disallow: /a\0[", b"Disallow: /a\0%5B"),
     *((kept, kept) for kept in (
+        b"Allow: /the folder/", b"Allow: /%7Ea", b"Disallow: / tmp/", b"Disallow: /a;",
         b"please go away", b"disallow: .pdf$", b"Dsallow: /a", b"Disallow: \xe9 # \xff\xfe",
         b"User-agent: \xe9/1", b"User-agent: mj12bot/1", b"DisallowAITraining: /",
     )),
@@ -341,17 +408,32 @@ def test_corrections_keep_everything_else() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /a%62"),
-        ("Disallow: https://h/a?b", "Disallow: /a?b"), ("DSALLOW: /a", "Disallow: /a"),
+        ("Allow: a", "Allow: /a"), ("Disallow: a%62", "Disallow: /ab"),
+        ("DSALLOW: /a", "Disallow: /a"),
+        ("Allow: /my folder/", "Allow: /my%20folder/"), ("Allow: /%7E", "Allow: /~"),
+        ("Disallow: /a b\nAllow: /a b/c", "Disallow: /a%20b\nAllow: /a%20b/c"),
+        ("Disallow: /a b\nAllow: /a%20b", "Disallow: /a%20b\nAllow: /a%20b"),
         ("User-agent: mozilla/5.0 (compatible; GPTBot/1.2)", "User-agent: GPTBot"),
         # A path that begins with another character than a letter or digit is never corrected.
         *((f"Disallow: {value}",) * 2
           for value in ("“/a”", "'/a'", "\\a\\", "^a", "./a", "_a", "ツ")),
+        # Neither is a host or a URL, what is meant as a comment, or a value in another line.
+        *((f"Disallow: {value}",) * 2 for value in ("https://h/a", "http:/h/", "www.h/a", "h.com")),
+        *((f"{mark}Disallow: /",) * 2 for mark in (
+            "//", "// ", ";", "; ", "<!-- ", "/* ", "REM ", "rem\t", "-- ", "--", "- ", "%", "'",
+            "!", "\uff03", "\\", ":: ", "no-", "x", "_", "* ", "> ", "“", "\\# ", "NOT ", "old ",
+        )),
+        *((text,) * 2 for text in (
+            "Disallow:\n/a", "Disallow\n: /a", "Disallow\uff1a/a", "https://h/s.xml",
+            "/* Disallow: / */", "User-agent: *\\nDisallow: /", "<p>Disallow: /</p>",
+            "User-agent:\n*\nDisallow: /",
+        )),
     ],
 )  # fmt: skip
 def test_unsafe_corrections(before: str, after: str) -> None:
-    assert fix(before.encode()) == before.encode()
-    assert fix(before.encode(), unsafe=True) == after.encode()
+    text = (ALL + before).encode()
+    assert fix(text) == text
+    assert fix(text, unsafe=True) == (ALL + after).encode()
 
 
 def test_the_codes_to_correct_are_chosen() -> None:
@@ -359,7 +441,8 @@ def test_the_codes_to_correct_are_chosen() -> None:
     assert fix(body, []) == body
     assert fix(body, ["R101"]) == b"Dissallow a\n"
     assert fix(body, ["missing-colon"]) == "\ufeffDissallow: a\n".encode()
-    assert fix(body, ["R4"]) == "\ufeffDissallow /a\n".encode()
+    assert fix(body, ["R4"]) == body
+    assert fix(body, ["R4"], unsafe=True) == "\ufeffDissallow /a\n".encode()
     # What has no correction is kept.
     assert fix(b"hello", ["R201"]) == b"hello"
     with pytest.raises(ValueError, match="R999"):
@@ -371,8 +454,7 @@ def test_the_codes_to_correct_are_chosen() -> None:
 def test_files_of_more_than_500_kib_are_kept() -> None:
     body = b"User-agent: *\nDisallow a\n".ljust(SIZE_LIMIT, b"#")
     assert fix(body) == body
-    assert fix(body[:-1]) == body[:-1]
-    assert fix(body[:-2]) == body[:-2].replace(b"Disallow a", b"Disallow: /a")
+    assert fix(body[:-1]) == body[:-1].replace(b"Disallow a", b"Disallow: a")
     assert fix(body + b"#") == body + b"#"
 
 
@@ -386,7 +468,8 @@ mistakes = st.one_of(
                 "Disallow", "ALLOW", "Sitemap", "https://h", "license", "crawl delay", "Visit time",
                 "06:00-07.00", "1/2", "a/1", "é", "\udce9", "\ufeff", "disallowaitraining",
                 "Allow: ", "Disallow: ", "dsallow: ", "Allow ", "b", "[", "%5b", "%62",
-                "User-agent: ",                "index.html", "Mozilla/5.0 (compatible; b/1)", "https://h/a",
+                "User-agent: ",                "index.html", "%7E", "/a b", "Disallow: /a[",
+                "Mozilla/5.0 (compatible; b/1)", "https://h/a",
             ]
         ),
         max_size=40,
@@ -411,6 +494,8 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
 @settings(max_examples=250)
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
 @example(b"User-agent: *\nAllow: b\nDisallow: /", "/b", "")
+@example(b"User-agent: *\nAllow: /a b\nDisallow: /a b\nDisallow: /*a* b*", "/a b", "")
+@example(b"User-agent: *\nAllow: /a b\nDisallow: /a%20*", "/a b", "")
 @example(b"User-agent: *\nAllow: /[\nDisallow: %5b\nDisallow: /*[", "/[", "")
 @example(
     b"User-agent: a\nUser-agent: Mozilla/5.0 (b/1)\nAllow: /\nUser-agent: *\nDisallow: /", "/", "b"
@@ -418,6 +503,52 @@ def test_what_is_corrected_is_not_found_again(body: bytes, unsafe: bool) -> None
 def test_a_safe_correction_allows_nothing_disallowed(body: bytes, url: str, token: str) -> None:
     if not RobotsTxt.parse(body).allowed(url, token):
         assert not RobotsTxt.parse(fix(body)).allowed(url, token)
+
+
+def google_rule(body: bytes, url: str, token: str) -> Rule | None:
+    """Return the rule that decides for Google's matcher, which compares patterns as they are.
+
+    It encodes what is not ASCII, and writes escapes in upper case.
+    """
+    robots = RobotsTxt.parse(body)
+    agent = token if token in robots.agents else "*"
+    path = google_form(path_of(url))
+    rules = [
+        (len(pattern), rule.allow, -rule.line, rule)
+        for each in robots.groups
+        if agent in each.agents
+        for rule in each.rules
+        if matches(pattern := google_form(rule.pattern), path, Steps.of(path))
+    ]
+    return max(rules)[-1] if rules else None
+
+
+def google_form(pattern: str) -> str:
+    encoded = quote(pattern, safe="".join(map(chr, range(128))))
+    return re.sub("%[0-9a-f]{2}", lambda escape: escape[0].upper(), encoded, flags=re.IGNORECASE)
+
+
+@settings(max_examples=400)
+@given(mistakes, paths, st.sampled_from(["", *TOKENS]), st.booleans())
+@example(b"User-agent: *\nDisallow: a", "/a", "", False)
+@example(b"User-agent: *\nDsallow: https://h/a", "/a", "", True)
+@example(b"User-agent: *\nDisallow: /a b\nDisallow: /%7E", "/a%20b", "", False)
+def test_a_correction_closes_only_what_its_line_states(
+    body: bytes, url: str, token: str, unsafe: bool
+) -> None:
+    fixed = fix(body, unsafe=unsafe)
+    before, after = RobotsTxt.parse(body).verdict(url, token), RobotsTxt.parse(fixed)
+    closing = [after.verdict(url, token).rule] if before.allowed else []
+    rule = google_rule(body, url, token)
+    closing += [google_rule(fixed, url, token)] if rule is None or rule.allow else []
+    lines = read(body).split(b"\n")
+    for rule in closing:
+        if rule is not None and not rule.allow:
+            content = lines[rule.line].partition(b"#")[0].rstrip(b" \t\v\f")
+            value = re.split(rb"(?:[:]|[ \t\v\f](?=[^:]*$))[ \t\v\f]*", content, maxsplit=1)[-1]
+            stated = [value, b"/" + value] if unsafe else [value]  # a slash may be missing
+            expected = pattern_of(rule.pattern.encode())[0]
+            assert expected in [pattern_of(each)[0] for each in stated if each]
 
 
 @given(mistakes, paths, st.sampled_from(["", *TOKENS]))
@@ -440,6 +571,70 @@ def test_comments_and_line_ends_are_kept(body: bytes) -> None:
 
 
 # Groups
+
+BETWEEN = [
+    "", "Crawl-delay: 1", "Request-rate: 1/10", "Visit-time: 0600-0845", "Sitemap: https://h/s.xml",
+    "Host: h", "Clean-param: a /b", "Content-Signal: search=yes", "Content-Usage: train-ai=n",
+    "Noindex: /a", "License: https://h/l.xml", "Alow: /", "Dsallow: /a", "Owner: me", "Hello, you!",
+    "// Disallow: /a", "https://h/s.xml",
+]  # fmt: skip
+
+
+CLOSES = " also holds for '*', and closes the site to every crawler without a group"
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+@pytest.mark.parametrize(
+    ("first", "rules", "severity", "effect"),
+    [
+        ("*", ["Disallow: /"], "error", f"'Disallow: /' in line 4{CLOSES}"),
+        ("*", ["Disallow: /a", "Disallow: /*"], "error", f"'Disallow: /*' in line 5{CLOSES}"),
+        ("*", ["Disallow: /", "Allow: /"], "warning", "'Disallow: /' in line 4 also holds for '*'"),
+        ("*", ["Allow: /a"], "warning", "'Allow: /a' in line 4 also holds for '*'"),
+        ("a", ["Allow:", "Disallow: *"], "warning", "'Disallow: *' in line 5 also holds for 'a'"),
+        ("A1", ["Disallow:", "Allow: /"], "warning", "'Allow: /' in line 5 also holds for 'a1'"),
+    ],
+)  # fmt: skip
+def test_sections_that_are_one(
+    between: str, first: str, rules: list[str], severity: str, effect: str
+) -> None:
+    text = "\n".join([f"User-agent: {first}", between, "User-agent: b", *rules])
+    (found,) = lint(text.encode(), select=["R314"])
+    assert (found.line, str(found.severity)) == (1, severity)
+    assert found.message.endswith(f"so line 3 joins this one: {effect}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User-agent: a\nUser-agent: b\nDisallow: /",
+        "User-agent: a\n# c\nUser-agent: b\nDisallow: /",
+        "User-agent: *\nDisallow:\nUser-agent: b\nDisallow: /",
+        "User-agent: *\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /",
+        "User-agent: a\nCrawl-delay: 1\n\nUser-agent: b\nDisallow:\n",
+        "User-agent: a\nCrawl-delay: 1\n\nUser-agent: b\nCrawl-delay: 2\n",
+        # Blank lines everywhere.
+        "User-agent: a\n\nUser-agent: b\n\nDisallow: /",
+    ],
+)  # fmt: skip
+def test_sections_that_are_apart_or_meant_as_one(text: str) -> None:
+    assert lint(text.encode(), select=["R314"]) == []
+
+
+@given(bodies)
+@example(ALL + "Disallow: /#a\nDisallow: /#b\nUser-agent: b\nDisallow: /c")
+@example(ALL + "Disallow: /backup.sql\nUser-agent: b\nDisallow: /c")
+@example(ALL + "Disallow: /a\nAllow: /a\nDisallow: /a")
+def test_no_advice_removes_all_rules_of_a_section(made: bytes | str) -> None:
+    body = made if isinstance(made, bytes) else made.encode()
+    removed = {one.line for one in lint(body) if "remove the line" in one.advice}
+    lines = body.split(b"\n")
+    kept = b"\n".join(line for number, line in enumerate(lines, 1) if number not in removed)
+    if removed and not (b"\r" in body or b"\0" in body):
+        before, after = (
+            [one.agents for one in RobotsTxt.parse(text).groups] for text in (body, kept)
+        )
+        assert after == before
 
 
 def dead(rules: str) -> dict[int, str]:
@@ -469,6 +664,45 @@ def test_rules_that_never_decide(rules: str, lines: dict[int, int]) -> None:
     assert dead(rules) == expected
 
 
+TOGETHER = "in the groups for '*' taken together,"
+TIE = "decides, as of equally long rules an Allow wins: line"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        # What a CDN writes in front of the rules of a site.
+        (f"{ALL}Allow: /\n{ALL}Disallow: /", 4, f"{TOGETHER} disallow '/' never {TIE} 2 does"),
+        (f"{ALL}Disallow: /\n{ALL}Allow: /", 2, f"{TOGETHER} disallow '/' never {TIE} 4 does"),
+        (f"{ALL}Allow: /a\n{ALL}Disallow: /a*", 2,
+         f"{TOGETHER} allow '/a' never decides: line 4 does"),
+        (ALL + "Disallow: /a\nAllow: /a", 2, f"disallow '/a' never {TIE} 3 does"),
+        ("User-agent: A\nUser-agent: b\nAllow: /\nUser-agent: B\nUser-agent: a\nDisallow: /", 6,
+         f"in the groups for 'a, b' taken together, disallow '/' never {TIE} 3 does"),
+    ],
+)  # fmt: skip
+def test_rules_of_all_groups_of_a_crawler(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R404"])
+    assert (found.line, found.message) == (line, message)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # It decides for one of the two.
+        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
+        # The same rule in two groups.
+        ALL + "Disallow: /\n" + ALL + "Disallow: /",
+        # As Google reads them, these names are one.
+        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
+        # Each group has its own crawler.
+        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
+    ],
+)
+def test_rules_of_several_groups_that_decide(text: str) -> None:
+    assert lint(text.encode(), select=["R404"]) == []
+
+
 rules = st.lists(
     st.tuples(
         st.sampled_from(["Allow", "Disallow"]),
@@ -481,8 +715,98 @@ rules = st.lists(
 ).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
 
 
-@given(rules, paths)
-def test_a_rule_that_is_found_never_decides(rules: str, path: str) -> None:
-    found = dead(rules)
-    verdict = RobotsTxt.parse((ALL + rules).encode()).verdict(path, "a")
+@given(rules, rules, paths)
+def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
+    found = dead(first + ALL + second)
+    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
     assert verdict.rule is None or verdict.rule.line - 1 not in found
+
+
+# The use of content
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        (ALL + "Content-Signal: ai-train=yes\nContent-Usage: train-ai=n\nAllow: /", 2,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
+        (ALL + "Content-Usage: /a ai-use=y\nContent-Signal: /a* ai-input=no\nAllow: /", 2,
+         "'ai-use=y' contradicts 'ai-input=no' in line 3: the refusal holds"),
+        (ALL + "Content-Signal: search=yes\nContent-Signal: search=no\nAllow: /", 2,
+         "'search=yes' contradicts 'search=no' in line 3: the refusal holds"),
+        # Above all groups, in another group for the same crawler, and for a use.
+        ("Content-Signal: ai-train=yes\nUser-agent: a\nContent-Usage: train-ai=n\nAllow: /", 1,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
+        (f"{ALL}Content-Usage: train-ai=n\nAllow:\n{ALL}Content-Signal: ai-train=yes\nAllow:", 5,
+         "'ai-train=yes' contradicts 'train-ai=n' in line 2: the refusal holds"),
+        (ALL + "Content-Usage: train-ai=y\nUser-agent: __usage_ai-training\nDisallow: /", 2,
+         "'train-ai=y' contradicts 'Disallow: /' in line 4: the refusal holds"),
+        (ALL + "Content-Usage: train-ai=n\nUser-agent: __usage_ai-training\nAllow: /", 4,
+         "'Allow: /' contradicts 'train-ai=n' in line 2: the refusal holds"),
+        (ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /", 4,
+         "'ai-train=yes' in line 2 grants AI training, but line 5 closes the site to 'gptbot', "
+         "which crawls for it: that holds"),
+        ("Content-Signal: ai-train=yes\nUser-agent: a\nUser-agent: ccbot\nDisallow: *", 2,
+         "'ai-train=yes' in line 1 grants AI training, but line 4 closes the site to 'ccbot', "
+         "which crawls for it: that holds"),
+    ],
+)  # fmt: skip
+def test_statements_that_contradict_each_other(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R608"])
+    assert (found.line, found.message, str(found.severity)) == (line, message, "info")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
+        # For other paths, other crawlers, and another use.
+        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
+        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
+        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
+        # That of the group replaces the one above.
+        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
+        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
+    ],
+)
+def test_statements_that_agree(text: str) -> None:
+    assert lint(text.encode(), select=["R608"]) == []
+
+
+@pytest.mark.parametrize(
+    ("above", "group", "lines"),
+    [
+        ("Content-Signal: ai-train=no", "User-agent: a\nDisallow: /a", [4]),
+        ("Content-Usage: train-ai=n", "User-agent: a\nUser-agent: B\nAllow: /", [4]),
+        ("Content-Signal: use=full", "User-agent: a\nDisallow:\nUser-agent: b\nAllow: /a", [4, 6]),
+        # It has its own, it is closed, it is for everyone or for a use.
+        ("Content-Signal: ai-train=no", "User-agent: a\nContent-Signal: search=yes\nAllow: /", []),
+        ("Content-Signal: ai-train=no", "User-agent: a\nDisallow: /", []),
+        ("Content-Signal: ai-train=no", "User-agent: *\nDisallow: /a", []),
+        ("Content-Signal: ai-train=no", "User-agent: __usage_ai-training\nDisallow: /a", []),
+        ("Content-Signal: ai-train=no\nUser-agent: a\nAllow: /\nContent-Signal: search=no",
+         "User-agent: a\nAllow: /a", []),
+    ],
+)  # fmt: skip
+def test_statements_that_a_group_does_not_have(above: str, group: str, lines: list[int]) -> None:
+    text = f"{ALL}{above}\nDisallow:\n{group}\n".encode()
+    found = lint(text, select=["R609"])
+    assert [(one.line, str(one.severity)) for one in found] == [(line, "info") for line in lines]
+    assert all("of '*' in line 2 does not hold for" in one.message for one in found)
+    # Above all groups, a Content-Signal holds for each group without one.
+    found = lint(b"Content-Signal: search=yes\n" + text, select=["R609"])
+    assert [one.line - 1 for one in found] == (lines if above.startswith("Content-Usage") else [])
+
+
+def test_the_crawlers_that_collect_training_data() -> None:
+    tokens = {
+        token.lower().encode()
+        for crawler in well_known_crawlers()
+        if "ai-training" in crawler.purposes
+        for token in crawler.tokens
+    }
+    assert tokens == TRAINING_CRAWLERS

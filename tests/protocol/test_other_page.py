@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from scrapy_rep import Reason, RobotsTxt, Verdict, lint
-from scrapy_rep.protocol.access import AccessResult, other_page
+from scrapy_rep.protocol.access import AccessResult, recognize
 from scrapy_rep.protocol.lines import SIZE_LIMIT
+from scrapy_rep.protocol.lint import fix
 
 NOT, CHALLENGE = AccessResult.NOT_ROBOTS_TXT, AccessResult.CHALLENGE
 RULES = b"User-agent: *\nDisallow: /private\n"
@@ -31,7 +34,7 @@ ANUBIS = b'<!doctype html><script id="anubis_challenge" type="application/json">
     ],
 )
 def test_a_page_in_html_or_xml_is_no_robots_txt(body: bytes) -> None:
-    assert other_page(body) is NOT
+    assert recognize(body).result is NOT
     robots = RobotsTxt.from_response(200, body)
     verdict = Verdict(True, Reason.NOT_ROBOTS_TXT, detail="status 200")
     assert robots.verdict("/private", "mybot") == verdict
@@ -51,8 +54,8 @@ def test_a_page_in_html_or_xml_is_no_robots_txt(body: bytes) -> None:
     ],
 )
 def test_any_other_body_is_a_robots_txt(body: bytes) -> None:
-    assert other_page(body) is None
-    assert other_page(body, "text/plain") is None
+    assert recognize(body).result is None
+    assert recognize(body, "text/plain").result is None
     assert RobotsTxt.from_response(200, body) == RobotsTxt(body)
 
 
@@ -68,14 +71,14 @@ def test_any_other_body_is_a_robots_txt(body: bytes) -> None:
 def test_a_body_that_the_server_calls_html_needs_a_known_field(
     body: bytes, expected: AccessResult | None, content_type: str
 ) -> None:
-    assert other_page(body, content_type) is expected
+    assert recognize(body, content_type).result is expected
 
 
 @pytest.mark.parametrize("html", [b"<html>", ANUBIS])
 def test_a_challenge_is_a_page_with_its_marks(html: bytes) -> None:
-    assert other_page(html, None, " Challenge ") is CHALLENGE
-    assert other_page(html, None, "block") is (CHALLENGE if html == ANUBIS else NOT)
-    assert other_page(RULES, None, "challenge") is None, "a file with rules"
+    assert recognize(html, None, " Challenge ").result is CHALLENGE
+    assert recognize(html, None, "block").result is (CHALLENGE if html == ANUBIS else NOT)
+    assert recognize(RULES, None, "challenge").result is None, "a file with rules"
 
 
 @pytest.mark.parametrize(
@@ -95,4 +98,49 @@ def test_everything_is_allowed_whatever_is_there(status: int, body: bytes, reaso
 @pytest.mark.parametrize("piece", [b"#", b"<!--", b"<!-- -->", b" ", b"\n#"])
 def test_the_beginning_of_any_body_is_found(piece: bytes) -> None:
     """Each byte is looked at once: this would not end if it were not so."""
-    assert other_page(piece * (SIZE_LIMIT // len(piece))) is None
+    assert recognize(piece * (SIZE_LIMIT // len(piece))).result is None
+
+
+@pytest.mark.parametrize(
+    ("body", "form"),
+    [
+        (b"", ""),
+        (b"# robots.txt\n", ""),
+        (RULES, ""),
+        (b"<html>\n" + RULES, ""),
+        (b"<p>\n" + RULES, ""),
+        (b'{"a": 1}\n' + RULES, ""),
+        (b"{your domain}\n", ""),
+        (b"[*]\n", ""),
+        (b"<your text>\n", ""),
+        (b"<!-- User-agent: * -->\n", ""),
+        (b"<html>", "an HTML page"),
+        (b'<?xml version="1.0"?>', "an XML document"),
+        (b"\xef\xbb\xbf\n <META name=a>", "a part of an HTML page"),
+        (b"# Log in\n<script>a()</script>", "a part of an HTML page"),
+        (b"<style>p { color: red }</style>", "a part of an HTML page"),
+        (b"<!-- a --><div>\nSitemap: https://example.com/", "a part of an HTML page"),
+        (b"<p>User-agent: *</p>\n<p>Disallow: /</p>", "a part of an HTML page"),
+        (b"<urlset xmlns=a>", "an XML document"),
+        (b"<?php echo 1;", "a PHP script"),
+        (b'{\n "error": "not found"\n}', "JSON"),
+        (b"[]", "JSON"),
+        (rb"{\rtf1\ansi" + b"\n" + RULES, "an RTF document"),
+        (gzip.compress(RULES, mtime=0), "a gzip file"),
+        (b"PK\x03\x04\x14\0robots.txt" + RULES, "a zip file"),
+        (
+            b"PK\x03\x04\x14\0[Content_Types].xml PK\x03\x04word/document.xml",
+            "a Word document (docx)",
+        ),
+        (b"%PDF-1.7\n", "a PDF document"),
+        (b"\x89PNG\r\n", "an image"),
+    ],
+)
+def test_what_a_body_looks_like(body: bytes, form: str) -> None:
+    found = recognize(body)
+    assert found.form == form
+    codes = [finding.code for finding in lint(body)]
+    assert (codes == ["R109"]) == bool(form), codes
+    if form:
+        assert lint(body)[0].message == f"the file is {form}"
+        assert fix(body, unsafe=True) == body

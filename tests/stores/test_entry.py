@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.origin import Origin, Restored, UnreachablePolicy
+from scrapy_rep.origin import Origin, UnreachablePolicy
 from scrapy_rep.protocol.access import AccessResult, CopyInfo
 from scrapy_rep.stores import entry as module
 from scrapy_rep.stores.entry import BODY_LIMIT, DICTIONARY, VERSION, Entry, decode, encode
@@ -141,7 +141,7 @@ def check(data: bytes) -> None:
     origin = Origin("https://a.example")
     origin.start_fetch(NOW)
     if origin.restore(entry, NOW):
-        origin.apply(Restored(entry), NOW)
+        origin.apply(entry, NOW)
     origin.next_action(NOW)
     origin.verdict("https://a.example/", ("bot",), NOW, UnreachablePolicy())
     assert all(type(each) in (int, float) and isfinite(each) for each in numbers)
