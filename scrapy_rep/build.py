@@ -17,6 +17,7 @@ from .fetch.fetches import Fetches
 from .fetch.policy_store import open_policy_store
 from .fetch.tdm_files import TdmFiles
 from .frontier.frontier import Frontier
+from .frontier.queued import record_waits
 from .frontier.reservation import Reservations
 from .frontier.waiting import Waiting
 from .logs import get_logger
@@ -71,11 +72,15 @@ class Crawl:
         """The TDM files of the crawl. None without REP_TDMREP."""
         if settings.tdmrep:
             self.tdm_files = TdmFiles(policies, self.fetches, closing, recorder)
+        self._recorded_at = clock.monotonic()
+        """When what waits was recorded last."""
         self._looping: Any = None  # an engine may be made before its event loop runs
 
     def open(self) -> None:
         """Begin the periodic jobs: the spider is open."""
         self.engine.open()
+        if self._local_rules is not None:
+            self._local_rules.log_ended(self._crawler.spider, self.clock.time())
         self.poll()
         self._looping = create_looping_call(self.poll)
         self._looping.start(WATCH_INTERVAL, now=False)
@@ -87,6 +92,7 @@ class Crawl:
             "limit the memory of origins": self._limit_memory,
             "renew the claims of the store": self._renew_claims,
             "save the queues": self._save_queues,
+            "record what requests wait for": self._record_waits,
             "look whether the spider closes": self._look_for_the_end,
             "end requests that other middlewares have dropped": self.frontier.collect_ended,
             "start what other middlewares wait for": self.waiting.start_beside_kept,
@@ -118,6 +124,12 @@ class Crawl:
     def _save_queues(self) -> None:
         for queues in self.frontier.queues:
             queues.save()
+
+    def _record_waits(self) -> None:
+        interval, now = self._settings.logstats_interval, self.clock.monotonic()
+        if interval and now >= self._recorded_at + interval:
+            self._recorded_at = now
+            record_waits(self.frontier)
 
     def _look_for_the_end(self) -> None:
         if self.engine.is_closing:

@@ -9,7 +9,7 @@ from stat import S_ISREG
 from scrapy import Spider
 
 from .exceptions import SettingError
-from .logs import get_logger
+from .logs import get_logger, plural
 from .policies.local_rules import LocalRule, LocalRules, parsed
 
 logger = get_logger(__name__)
@@ -61,6 +61,22 @@ class LocalRulesFile(LocalRules):
                 extra={"spider": spider},
             )
         return has_changed
+
+    def log_ended(self, spider: Spider | None, now: float) -> None:
+        """Log, in one line, the exceptions that have ended."""
+        ended = [
+            f"{site}: {rule.verdict.detail}"
+            for site, rules in self.by_site.items()
+            for rule in rules
+            if rule.verdict.allowed and rule.expires_at <= now
+        ]
+        number = plural(len(ended), "exception")
+        if ended:
+            logger.info(
+                "%(number)s in %(path)s (REP_LOCAL_RULES) ended before this crawl: %(ended)s",
+                {"number": number, "path": self._path, "ended": "; ".join(ended)},
+                extra={"spider": spider},
+            )
 
     def _read(self) -> dict[str, list[LocalRule]]:
         text = _text_of(self._path)

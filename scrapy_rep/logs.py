@@ -30,6 +30,11 @@ def spider_logger(name: str, spider: object) -> logging.LoggerAdapter[logging.Lo
     return logging.LoggerAdapter(get_logger(name), {"spider": spider})
 
 
+def plural(number: int, noun: str) -> str:
+    """Return a number with its noun, such as ``1,204 requests``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def _escape(record: logging.LogRecord) -> bool:
     if isinstance(record.args, Mapping):
         record.args = {name: _shown(value) for name, value in record.args.items()}

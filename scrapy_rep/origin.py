@@ -135,6 +135,10 @@ class Notes:
     """Until when requests have to wait because of the last answer; inf: until the next one."""
     logged_error: bool = False
     """Whether an error in a fetch that nobody foresaw was logged."""
+    attempt: int = 0
+    """The attempt of the last fetch; 0 before the first."""
+    logged_failure: bool = False
+    """Whether a failed attempt was logged that another one follows."""
     logged_pace: str | None = None
     logged_unavailable: str = ""
     """Why there were no rules, if that was logged."""

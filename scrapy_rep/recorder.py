@@ -17,18 +17,15 @@ from scrapy.http import Response
 
 from .clock import Clock
 from .exceptions import RobotsTxtDisallowed, forbidden_by
-from .logs import spider_logger
+from .logs import plural, spider_logger
 from .origin import Origin, State
 from .protocol import access
 from .protocol.access import AccessResult, FetchResult, Unreachable
 from .protocol.pacing import describe
-from .protocol.paths import origin_of
+from .protocol.printable import printable
 from .protocol.verdict import Reason, Verdict
 from .settings import DONT_OBEY, IS_ROBOTSTXT_REQUEST, ROBOTSTXT, Settings
 from .stores import Entry
-
-MAX_KEPT = 10_000
-"""How many verdicts are kept, each with its site. A crawl may have any number of them."""
 
 
 class Events:
@@ -77,8 +74,10 @@ class Recorder:
         """Adds 1, or another number, to a stat."""
         self._said: set[str] = set()
         """What is logged once in a crawl, and was."""
-        self._drops: Counter[tuple[str | None, Verdict]] = Counter()
-        """How often each verdict has dropped a request to a site."""
+        self._examples: dict[Reason, str] = {}
+        """The first request that was dropped for each reason."""
+        self._waiting: dict[str, int] = {}
+        """How many requests wait, by the reason. One that has gone has 0."""
 
     def is_first(self, what: str) -> bool:
         """Whether this is the first call with this text: some things are logged once."""
@@ -106,9 +105,8 @@ class Recorder:
             {"source": forbidden_by(verdict), "request": response or request, "verdict": verdict},
         )
         self.events.disallowed(url, verdict, was_sent=response is not None)
-        drop = origin_of(url), verdict
-        if drop in self._drops or len(self._drops) < MAX_KEPT:
-            self._drops[drop] += 1
+        if verdict.reason not in self._examples:
+            self._examples[verdict.reason] = f"{printable(url)} ({verdict})"
         return RobotsTxtDisallowed(url, verdict)
 
     def exempted(self, request: Request) -> None:
@@ -149,6 +147,18 @@ class Recorder:
             self.events.waited(origin, kind, seconds)
         self.count(f"robotstxt/wait_count/{kind}")
         self.add_seconds(f"robotstxt/wait_seconds/{kind}", seconds)
+
+    def waiting(self, requests: Mapping[str, int], sites: int = 0, reasons: str = "") -> None:
+        """Record how many requests wait now, by the reason, and what for in words."""
+        self._waiting = dict.fromkeys(self._waiting, 0) | dict(requests)
+        for reason, number in self._waiting.items():
+            self.stats.set_value(f"robotstxt/waiting/{reason}", number)
+        if requests:
+            waiting = plural(sum(requests.values()), "request")
+            self._logger.info(
+                "Waiting: %(requests)s of %(sites)s: %(reasons)s",
+                {"requests": waiting, "sites": plural(sites, "site"), "reasons": reasons},
+            )
 
     def held(
         self, host: str, origin: str | None, seconds: float, added: float, first: int | None
@@ -298,10 +308,22 @@ class Recorder:
     # The end of a crawl.
 
     def end(self) -> None:
-        """Log one line about the requests that were dropped, and one about those of callers."""
-        if self._drops:
+        """Log what was dropped, what was exempt, and the requests of callers that did not start."""
+        value = self.stats.get_value
+        self.waiting({})
+        if self._examples:
             self._log_drops()
-        abandoned = self.stats.get_value("robotstxt/abandoned_count", 0)
+        exempt = {
+            "with dont_obey_robotstxt": value("robotstxt/exempt_count", 0),
+            "by exceptions in REP_LOCAL_RULES": value("robotstxt/local/allowed", 0),
+        }
+        texts = [f"{plural(number, 'request')} {why}" for why, number in exempt.items() if number]
+        if texts:
+            self._logger.info(
+                "Exempt from robots.txt: %(exempt)s. A report (REP_REPORT) lists them.",
+                {"exempt": ", ".join(texts)},
+            )
+        abandoned = value("robotstxt/abandoned_count", 0)
         if abandoned:
             self._logger.warning(
                 "%(count)d requests of media pipelines or other callers of engine.download_async "
@@ -313,30 +335,20 @@ class Recorder:
 
     def _log_drops(self) -> None:
         value = self.stats.get_value
-        dropped = value("robotstxt/forbidden", 0)
-        reasons = {verdict.reason for _, verdict in self._drops}
-        times, reason = max((value(f"robotstxt/forbidden/{each}", 0), each) for each in reasons)
-        most_common = (drop for drop, _ in self._drops.most_common())
-        site, verdict = next(drop for drop in most_common if drop[1].reason is reason)
         sent = value("downloader/request_count", 0) - value("robotstxt/request_count", 0)
         sent -= value("robotstxt/tdmrep/request_count", 0)
         if self._settings.check_final_url == "drop":
             sent -= value("robotstxt/final_url/disallowed", 0)
-        sites = len({site for site, _ in self._drops})
-        at_least = "at least " if len(self._drops) == MAX_KEPT else ""
+        dropped, examples = value("robotstxt/forbidden", 0), self._examples
+        numbers = Counter({each: value(f"robotstxt/forbidden/{each}", 0) for each in examples})
+        reasons = numbers.most_common()
         self._logger.info(
-            "Dropped %(dropped)d of %(all)d requests, on %(sites)s. Most by %(reason)s "
-            "(%(times)d), such as on %(site)s: %(verdict)s. Exempt from robots.txt: %(exempt)d "
-            "with dont_obey_robotstxt, %(excepted)d by exceptions in REP_LOCAL_RULES.",
+            "Dropped %(dropped)d of %(all)d requests: %(reasons)s. Such as %(examples)s. LOG_LEVEL "
+            "= 'DEBUG' logs each of them, and scrapy-rep check URL explains one.",
             {
                 "dropped": dropped,
                 "all": dropped + max(sent, 0),
-                "sites": f"{at_least}{sites} site{'s' * (sites != 1)}",
-                "reason": reason,
-                "times": times,
-                "site": site or "URLs without a valid host",
-                "verdict": verdict,
-                "exempt": value("robotstxt/exempt_count", 0),
-                "excepted": value("robotstxt/local/allowed", 0),
+                "reasons": ", ".join(f"{number:,} by {reason}" for reason, number in reasons),
+                "examples": "; ".join(examples[reason] for reason, _ in reasons),
             },
         )

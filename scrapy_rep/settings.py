@@ -148,6 +148,7 @@ SECONDS_RANGE = Kind(
     lambda value: tuple(map(_number, _items(value))),
     lambda seconds: len(seconds) == 2 and 0 < seconds[0] <= seconds[1] < inf,
 )
+INTERVAL = Kind("a number of seconds, 0 or more", _number, lambda seconds: 0 <= seconds < inf)
 DAYS = Kind("a number of days, 0 or more", _number, lambda days: 0 <= days < inf)
 WHOLE, COUNT = _whole_numbers(0), _whole_numbers(1)
 ACCESS_RESULT = _choice("unavailable", "unreachable")
@@ -247,6 +248,7 @@ class Settings:
     """0 means no limit."""
     domain_concurrency: int = _setting("CONCURRENT_REQUESTS_PER_DOMAIN", 8, WHOLE)
     slots: Mapping[str, Mapping[str, float]] = _setting("DOWNLOAD_SLOTS", None, SLOTS)
+    logstats_interval: float = _setting("LOGSTATS_INTERVAL", 60.0, INTERVAL)
     http_cache_only: bool = _setting("HTTPCACHE_IGNORE_MISSING", False, BOOLEAN)
     zyte_api_transparent_mode: bool = _setting("ZYTE_API_TRANSPARENT_MODE", False, BOOLEAN)
 

@@ -149,7 +149,10 @@ def messages_in_the_code() -> Iterator[tuple[str, str]]:
         if name == "_warn" and len(texts) == 2 and texts[1]:
             yield "warning", texts[1]
         elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in LOGGERS:
-            level, text = ("warning", texts[1:]) if name == "log" else (name, texts)
+            level, text = (name, texts)
+            if name == "log":  # at a lower level after the first time
+                is_info = "logging.INFO" in ast.unparse(call)
+                level, text = "info" if is_info else "warning", texts[1:]
             if text and text[0] and text[0] != "%s":  # a text that another function gives
                 level = level.replace("exception", "error")
                 yield level, re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0])

@@ -22,6 +22,7 @@ from ..protocol.access import Answer, CopyInfo, NotModified, event_of
 from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
+from ..protocol.refusals import MAX_LENGTH
 from ..protocol.verdict import Reason, Verdict
 from ..reports.records import count, moment
 from ..settings import turns_obeying_off
@@ -37,7 +38,7 @@ from .context import (
     tool,
 )
 from .crawlers import ANY_CRAWLER, Agent, agent_names, agents_of
-from .explain import MAX_LENGTH, MAX_URL, Check, brief, explain, explanation, reason_text, refusals
+from .explain import MAX_URL, Check, brief, explain, explanation, reason_text, refusals
 from .policy import Policy, access_of, to_second
 from .sources import FORMATS, FORMS, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table

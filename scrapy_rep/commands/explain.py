@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import lru_cache
+from functools import partial
 from itertools import chain, islice
-from operator import itemgetter
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 from rich.text import Text
 
-from ..protocol.matcher import Steps, matches, matching, rank
+from ..protocol.matcher import Steps, matches, rank
 from ..protocol.pacing import describe
-from ..protocol.parser import GROUP_FIELDS, RULE_FIELDS, agent_lines, records_of_groups
+from ..protocol.parser import agent_lines
 from ..protocol.paths import path_of
 from ..protocol.printable import printable
-from ..protocol.records import USAGE
+from ..protocol.refusals import line_text, refusing_line
 from ..protocol.robotstxt import RobotsTxt
-from ..protocol.usage import POLICY_TOKENS, Signals, evaluated, policy_statements, refused, use_of
+from ..protocol.usage import Signals, evaluated, policy_statements, refused
 from ..protocol.verdict import NO_MATCH, Reason, Verdict
 from ..protocol.verdict import Rule as ProtocolRule
 from ..reports.answers import REASONS
@@ -30,9 +29,6 @@ from .texts import STYLES, Renderables, Row, listed, named_values, shown, word
 
 CONTEXT_LINES = 2
 """Lines before and after the deciding rule that are shown."""
-
-MAX_LENGTH = 1000
-"""Characters of a line or a pattern that a record holds."""
 
 MAX_OTHER_RULES, MAX_SHOWN_RULES = 1000, 10
 """Other rules that match and are listed, and those that are shown as text. The rest is counted."""
@@ -151,38 +147,8 @@ def refusals(policy: Policy, agent: Agent, url: str, uses: Sequence[str]) -> lis
     if robots is None or tokens is None or (usage := _usage_of(robots, url, tokens)) is None:
         return []
     names = refused(uses or tuple(usage.evaluated), usage.evaluated)
-    return [_refusal(policy, robots, url, agent.group(robots), name) for name in names]
-
-
-def _refusal(policy: Policy, robots: RobotsTxt, url: str, group: str | None, name: str) -> str:
-    use = use_of(name)
-    lines = _refusing_lines(policy.text, (group or "").encode(), use)
-    for number in matching((pattern for _, pattern, _ in lines), path_of(url)):
-        return f"{name}: {lines[number][-1]}"  # of TOO_COMPLEX: the last line
-    for token, verdict in robots.usage_policies(url).items():
-        if POLICY_TOKENS[token] == use and verdict.rule and not verdict.allowed:
-            return f"{name}: {verdict}"
-    return name
-
-
-@lru_cache(maxsize=16)
-def _refusing_lines(text: bytes, group: bytes, use: str) -> list[tuple[int, str, str]]:
-    """Return the records for a group, and above all groups, that refuse a use for some path.
-
-    Each with the length of its pattern, the longest first, its pattern and its text.
-    """
-    found = []
-    parsers = {row.field: row.parse for row in USAGE}
-    ends = {*RULE_FIELDS, *GROUP_FIELDS}
-    for (line, field, value), tokens in records_of_groups(text, strict=False, ends=ends):
-        parsed = parsers[field](value) if field in parsers else None
-        if parsed is None or (tokens is not None and group not in tokens):
-            continue
-        (pattern, length), stated = parsed
-        if evaluated([stated]).get(use) is False:
-            shown = f"line {line}, {field.decode().title()}: {line_text(value)}"
-            found.append((-length, pattern, shown))
-    return sorted(found, key=itemgetter(0, 1))
+    find = partial(refusing_line, robots, policy.text, url, agent.group(robots))
+    return [f"{name}: {line}" if (line := find(name)) else name for name in names]
 
 
 def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | None:
@@ -195,11 +161,6 @@ def _usage_of(robots: RobotsTxt, url: str, tokens: tuple[str, ...]) -> Usage | N
     if not stated:
         return None
     return Usage(evaluated(values for _, values in stated), tuple(text for text, _ in stated))
-
-
-def line_text(line: bytes) -> str:
-    """Return a line or a value of a file, cut."""
-    return line[: 4 * MAX_LENGTH].decode("utf-8", "replace")[:MAX_LENGTH]
 
 
 def stated_text(values: Mapping[str, bool | str]) -> str:

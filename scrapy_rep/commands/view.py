@@ -39,11 +39,12 @@ from ..protocol import usage
 from ..protocol.access import REDIRECT_STATUSES
 from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
+from ..protocol.refusals import MAX_LENGTH
 from ..protocol.tdmrep import TdmRule
 from ..reports.records import count
 from .context import CommandError, Context, ExitCode, completing, refuse_if, tool
 from .crawlers import Agent, agent_names, agents_of
-from .explain import MAX_LENGTH, Answer, Check, Usage, explain, explanation, reason_text
+from .explain import Answer, Check, Usage, explain, explanation, reason_text
 from .sources import is_file, note_age, site_of, start_session
 from .texts import MAX_CELL, Renderables, Row, listed, named_values, table, word
 
@@ -223,7 +224,8 @@ def _download(session: Session, record: View) -> Response | None:
 
 
 def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -> Page:
-    stated = dict.fromkeys(stated_in(response, agent.tokens, tdm))
+    found_in = stated_in(response, agent.tokens, tdm)
+    stated = dict.fromkeys(each._replace(line=0) for each in found_in)
     found = directives_of(response, stated)
     robots = [check.usage.evaluated] if check.usage else []
     page = Page(
@@ -233,7 +235,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         size=len(response.body),
         directives=[
             Directive(rule, argument[:MAX_LENGTH], place, name)
-            for rule, argument, place, name in islice(stated, MAX_STATEMENTS)
+            for rule, argument, place, name, _ in islice(stated, MAX_STATEMENTS)
         ],
         left_out=max(len(stated) - MAX_STATEMENTS, 0),
         indexable=found.indexable,

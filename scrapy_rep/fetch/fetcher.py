@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Container, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -249,6 +250,7 @@ class Fetcher:
         URL: unless it is allowed, a file there is unavailable.
         """
         for attempt in count(1):
+            file.notes.attempt = attempt
             try:
                 event = await self._follow(file, page, may_fetch)
             except Exception as error:
@@ -260,18 +262,26 @@ class Fetcher:
             is_long = event.retry_after is not None and pause > self._settings.timeout
             if is_long or not event.may_retry or attempt > self._settings.retry_times:
                 break
+            self._log_retry(file, event, pause)
             await self._clock.sleep(pause)
             if not self._is_wanted(file.key):
                 break
             self._count(file, "retry_count")
-            values = {"file": file.name, "origin": file.key, "failure": event.failure}
-            self._logger.debug(
-                "Retrying the %(file)s of %(origin)s (attempt %(attempt)d): %(failure)s",
-                {**values, "attempt": attempt + 1},
-            )
         if isinstance(event, access.Cancelled) and not file.is_cancelled:  # no file is free
             await self._clock.sleep(FILES_PAUSE)
         return event
+
+    def _log_retry(self, file: OriginFile, event: access.Unreachable, pause: float) -> None:
+        """Log that an attempt has failed, at level INFO if it is the first one of the site."""
+        is_logged, file.notes.logged_failure = file.notes.logged_failure, True
+        values = {"file": file.name, "origin": file.key, "failure": event.failure.rstrip(".")}
+        next_, most = file.notes.attempt + 1, self._settings.retry_times + 1
+        self._logger.log(
+            logging.DEBUG if is_logged else logging.INFO,
+            "The %(file)s of %(origin)s has not arrived: %(failure)s. The next attempt "
+            "(%(attempt)d of %(most)d) begins in %(seconds)s s.",
+            {**values, "attempt": next_, "most": most, "seconds": f"{pause:.3g}"},
+        )
 
     def unexpected(self, file: OriginFile, error: BaseException) -> access.FetchResult:
         """Return the result of an attempt that ended in an error which nobody foresaw.

@@ -77,6 +77,11 @@ class Fetches:
             action = origin.next_action(self._policies.now())
         return origin if action in (Action.NONE, Action.REFRESH) else None
 
+    def attempt(self, host: str) -> int:
+        """Return the last attempt of the fetches in progress from a host; 0 if there is none."""
+        files = (fetch.file for fetch in self.fetcher.in_progress.values())
+        return max((file.notes.attempt for file in files if file.host == host), default=0)
+
     def refresh(self, origin: Origin, request: Request) -> None:
         """Begin to fetch a robots.txt that is usable, if it is due for a refresh."""
         delay = self._demand.delay_of(origin.host)

@@ -200,7 +200,7 @@ class Frontier:
         if not queue.size:
             return EMPTY
         gate = self.policies.gate(queue.address, queue.host.delay)
-        return self._pace_gate(queue.host, queue.slot) if gate.place is Place.READY else gate
+        return self.pace_gate(queue.host, queue.slot) if gate.place is Place.READY else gate
 
     def pace_of(self, request: Request, address: Address) -> Gate:
         """Return where a request has to be that its policy lets start. Changes nothing.
@@ -209,14 +209,14 @@ class Frontier:
         """
         started = self.in_progress.get(request)
         if started is not None and started.host is not self.dropped:
-            return self._pace_gate(started.host, started.slot, request)
+            return self.pace_gate(started.host, started.slot, request)
         host, slot = self.hosts.of(address)
         for queue in host.origins.get(address.origin, ()):
             if queue.address == address and not queue.owner.is_scheduled:
                 return host.behind_others
-        return self._pace_gate(host, slot)
+        return self.pace_gate(host, slot)
 
-    def _pace_gate(self, host: Host, slot: Slot, started: Request | None = None) -> Gate:
+    def pace_gate(self, host: Host, slot: Slot, started: Request | None = None) -> Gate:
         """Return what the pace means for one more request, or for one that is in progress."""
         takes_turns = self._reservations is not None and slot is host and host.takes_turns
         is_free = not (host.is_paced or takes_turns)

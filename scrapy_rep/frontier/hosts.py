@@ -229,7 +229,8 @@ class Queue(ABC):
     """The requests of one address. Where they are stored is up to a subclass."""
 
     __slots__ = (
-        "address", "group", "host", "keeper", "owner", "place", "rank", "since", "size", "slot"
+        "address", "group", "host", "keeper", "owner", "place", "rank", "since", "size", "slot",
+        "wait",
     )  # fmt: skip
 
     order = 2
@@ -250,6 +251,8 @@ class Queue(ABC):
         self.since = 0.0
         """When the queue came to its place."""
         self.size = 0
+        self.wait: Wait | None = None
+        """What had to change first when the queue came to its place."""
 
     @property
     def limiter(self) -> Slot:
@@ -287,6 +290,7 @@ class Queue(ABC):
 
     def keep(self, gate: Gate) -> None:
         """Put the queue where its host or slot finds it again when something happens there."""
+        self.wait = gate.wait
         keeper, group = self.waits_for(gate), None
         if gate.place is Place.READY and self.owner.ranked:
             keeper = self.limiter

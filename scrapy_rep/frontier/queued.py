@@ -1,4 +1,4 @@
-"""What a crawl tells spiders, extensions and exporters about its requests that wait."""
+"""What a crawl tells about its requests that wait: its log, spiders, extensions and exporters."""
 
 from __future__ import annotations
 
@@ -10,8 +10,16 @@ from typing import NamedTuple
 from scrapy import signals
 from scrapy.crawler import Crawler
 
+from ..logs import plural
 from ..policies.gate import Wait
 from .frontier import Frontier
+from .hosts import SLOT_WAITS
+
+MAX_NAMED = 3
+"""How many reasons a line of the log names."""
+
+_NAMES = {Wait.UNREACHABLE: "next attempt at the robots.txt", Wait.UNSENT: "DOWNLOAD_DELAY"}
+"""The names of reasons that are not those of their values."""
 
 
 class FrontierOwner:
@@ -83,15 +91,57 @@ def waiting(crawler: Crawler) -> list[Waits]:
     frontier = find_frontier(crawler)
     if frontier is None:
         return []
+    return [_waits(frontier, *each) for each in _sizes(frontier).most_common()]
+
+
+def _sizes(frontier: Frontier) -> Counter[tuple[str, Wait]]:
+    """Return how many requests wait, by host or download slot, and by what they wait for.
+
+    No policy is looked at: if there are many, most of them would have to be parsed first.
+    """
     sizes: Counter[tuple[str, Wait]] = Counter()
-    seconds: dict[tuple[str, Wait], float] = {}
     for queue in frontier.hosts.all_queues():
-        gate = frontier.gate(queue)
-        if gate.wait is not None:
-            key = (queue.waits_for(gate) or queue.host).name, gate.wait
-            sizes[key] += queue.size
-            seconds[key] = min(gate.seconds, seconds.get(key, inf))
-    return [Waits(*key, size, seconds[key]) for key, size in sizes.most_common()]
+        wait = queue.wait
+        if wait is not None and queue.group is not None and queue.group is not queue.host.timed:
+            wait = frontier.pace_gate(queue.host, queue.slot).wait  # it may have changed since
+        if wait is not None:
+            sizes[(queue.slot if wait in SLOT_WAITS else queue.host).name, wait] += queue.size
+    return sizes
+
+
+def _waits(frontier: Frontier, key: tuple[str, Wait], size: int) -> Waits:
+    name, reason = key
+    slot = frontier.hosts.slots.get(name) or frontier.hosts.hosts[name]
+    gates = map(frontier.gate, slot.queues)
+    seconds = min((gate.seconds for gate in gates if gate.wait is reason), default=inf)
+    return Waits(name, reason, size, seconds)
+
+
+def record_waits(frontier: Frontier) -> None:
+    """Record how many requests wait, and for what."""
+    sizes, requests = _sizes(frontier), Counter[Wait]()
+    for (_, reason), size in sizes.items():
+        requests[reason] += size
+    named = [_waits(frontier, *each) for each in sizes.most_common(MAX_NAMED)]
+    texts = [_text(frontier, each) for each in named]
+    sites = {host for host, _ in sizes}
+    if more := len(sites.difference(each.host for each in named)):
+        texts.append(f"and {plural(more, 'more site')}")
+    by_name = {reason.name.lower(): size for reason, size in requests.items()}
+    frontier.recorder.waiting(by_name, len(sites), ", ".join(texts))
+
+
+def _text(frontier: Frontier, waits: Waits) -> str:
+    host, reason, requests, seconds = waits
+    attempt = frontier.fetches.attempt(host) if reason is Wait.ROBOTS_TXT else 0
+    details = {
+        f"attempt {attempt} of {frontier.settings.retry_times + 1}": attempt,
+        f"{frontier.delay_of(host):g} s": reason is Wait.DELAY,
+        f"next in {seconds:.0f} s": seconds < inf,
+    }
+    shown = ", ".join(text for text, holds in details.items() if holds)
+    name = f"the {_NAMES.get(reason, reason)} of {host}"
+    return f"{requests:,} for {name} ({shown})" if shown else f"{requests:,} for {name}"
 
 
 async def until_queued_below(crawler: Crawler, n: int) -> None:

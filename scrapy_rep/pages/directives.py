@@ -102,6 +102,15 @@ class Statement(NamedTuple):
     """``meta``, ``tdmrep.json``, or the name of the header."""
     agent: str = WILDCARD_AGENT
     """The product token for which the rule is meant, or ``*``."""
+    line: int = 0
+    """The line of the page, for ``meta``."""
+
+    def __str__(self) -> str:
+        place = TDM_PLACE if self.place == TDM_PLACE else self.place.title()
+        place = f"line {self.line}, {META}" if self.line else place
+        return ": ".join(
+            filter(None, (place, self.rule * (self.rule != self.place), self.argument))
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +227,8 @@ def stated_in(
         for line in header_lines(response, place):
             yield from (each for each in _in_header(place, line) if each.agent in agents)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    for element in elements(body, (_ROBOTS, *_TDM, *tokens), LICENSE):
-        yield from _in_page(*element)
+    for *element, number in elements(body, (_ROBOTS, *_TDM, *tokens), LICENSE):
+        yield from (each._replace(line=number) for each in _in_page(*element))
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         yield from _of_tdm(_TDM_POLICY, TDM_PLACE, tdm.policy or "")
@@ -273,7 +282,7 @@ def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives
     found: dict[str, Any] = {}
     licenses: dict[str, None] = {}
     tdm: dict[str, dict[str, list[str]]] = {}
-    for rule, argument, place, _ in stated:
+    for rule, argument, place, *_ in stated:
         if rule == LICENSE:
             licenses[argument] = None
         elif rule in _TDM:
@@ -310,6 +319,16 @@ def uses_in(response: Response) -> list[usage.Signals]:
     # RFC 9651 §4.2: all lines of a field are one dictionary.
     stated = usage.content_usage(", ".join(header_lines(response, "Content-Usage")))
     return [*signals, stated]
+
+
+def refusal_in(response: Response, name: str) -> str | None:
+    """Return the header of a response that refuses a use, or None."""
+    for header in ("Content-Signal", "Content-Usage"):
+        for line in header_lines(response, header):
+            stated = usage.content_signals(line), usage.content_usage(line)
+            if usage.refused([name], usage.evaluated([stated[header == "Content-Usage"]])):
+                return f"{header}: {line}"
+    return None
 
 
 def terms_of(response: Response) -> AccessTerms | None:
@@ -413,7 +432,7 @@ def not_understood(response: Response, tokens: tuple[str, ...]) -> Iterator[tupl
     for line in header_lines(response, _TAGS[0]):
         yield from _unread(line, scoped=True)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
-    for tag, _, value in elements(body, (_ROBOTS, *tokens), LICENSE):
+    for tag, _, value, _ in elements(body, (_ROBOTS, *tokens), LICENSE):
         if tag == "meta":
             yield from _unread(value, scoped=False)
 

@@ -71,19 +71,20 @@ _HEAD_END = f"<link rel={_END_TYPE}>".encode()
 """Marks the end of the head in the text that is parsed."""
 
 
-def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[str, str, str]]:
+def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[str, str, str, int]]:
     """Yield the meta elements with one of some names, and the links with a link type.
 
-    Each has its tag, its name or link types in lower case, and its content or URL. `html` is a page
-    in an encoding that is a superset of ASCII. `names` and `rel` are in lower case. Only links up
-    to the first body tag count: `rel` is a link type that is not allowed in the body (HTML §4.6.7).
-    An element in a ``template`` is ignored.
+    Each has its tag, its name or link types in lower case, its content or URL, and its line. `html`
+    is a page in an encoding that is a superset of ASCII. `names` and `rel` are in lower case. Only
+    links up to the first body tag count: `rel` is a link type that is not allowed in the body (HTML
+    §4.6.7). An element in a ``template`` is ignored.
     """
     html = _searched(html[:MAX_PAGE], (rel, *names))
     if not html:
         return
     # Unlike those of Selector, its elements have no class that lxml looks up in Python.
     root = create_root_node(html.decode("utf-8", "replace"), HTMLParser)
+    skipped = html[: len(html) - len(html.lstrip())].count(b"\n")  # it parses no space before
     in_head = True
     left = MAX_VALUES
     for element in islice(iter_elements(root, "meta", "link"), MAX_ELEMENTS):
@@ -98,7 +99,7 @@ def elements(html: bytes, names: Collection[str], rel: str) -> Iterator[tuple[st
             left -= len(value)
             if left < 0:
                 return
-            yield element.tag, key, value
+            yield element.tag, key, value, element.sourceline + skipped
 
 
 def _searched(html: bytes, words: Iterable[str]) -> bytes:

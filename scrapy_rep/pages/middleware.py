@@ -8,7 +8,7 @@ response before all others.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -22,13 +22,24 @@ from .. import settings
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..frontier.frontier import Frontier
 from ..frontier.queued import AnswerObserver, OutputObserver, find_frontier
-from ..logs import get_logger
+from ..logs import get_logger, plural
 from ..policies.policies import Policies
 from ..protocol import usage
 from ..protocol.agents import product_tokens
+from ..protocol.printable import printable
+from ..protocol.refusals import refusing_line
 from ..recorder import Events
 from ..startup import abort_on_setting_error
-from .directives import NO_DIRECTIVES, PageDirectives, directives_of, stated_in, terms_of, uses_in
+from .directives import (
+    NO_DIRECTIVES,
+    PageDirectives,
+    directives_of,
+    merge,
+    refusal_in,
+    stated_in,
+    terms_of,
+    uses_in,
+)
 from .html import Links
 
 if TYPE_CHECKING:
@@ -40,6 +51,13 @@ _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
 NOT_RETRIED = "access terms"
 """The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
+
+_SAID = (
+    ("noindex", "robotstxt/noindex", "say", "noindex or a past unavailable_after", "item"),
+    ("intended_uses", "robotstxt/usage", "refuse", "a use", "item"),
+    ("nofollow", "robotstxt/nofollow", "say", "nofollow", "request"),
+)
+"""A setting, the stat of the pages that it is about, what they say, and what is dropped."""
 
 ROOM_INTERVAL = 0.1
 """Seconds between two looks at a queue that is full."""
@@ -82,10 +100,13 @@ class PageDirectivesMiddleware(OutputObserver):
         self._stats = crawler.stats
         self._settings = settings.read_settings(crawler)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
+        self._sources: WeakKeyDictionary[Response, str] = WeakKeyDictionary()
+        """Why the items of a page are dropped. It may take long to find the line."""
         self._frontier: Frontier | None = None
         self._policies: Policies | None = None
         self._events = Events()
         crawler.signals.connect(self._on_spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._on_spider_closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -112,6 +133,8 @@ class PageDirectivesMiddleware(OutputObserver):
             ):
                 if applies:
                     self._stats.inc_value(stat)
+        if False in uses.values():
+            self._stats.inc_value("robotstxt/usage")
         self._events.page(response.url, *page)
 
     async def process_spider_output(
@@ -149,8 +172,7 @@ class PageDirectivesMiddleware(OutputObserver):
         robots = tdm = None
         if self._policies is not None:
             robots, tdm = self._policies.stated_usage(response)
-        agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
-        tokens = product_tokens(self._settings.user_agent(agents[-1] if agents else None))
+        tokens = self._tokens(request)
         directives = directives_of(response, stated_in(response, tokens, tdm))
         stated: list[usage.Signals] = []
         if robots is not None:
@@ -164,6 +186,28 @@ class PageDirectivesMiddleware(OutputObserver):
             return NO_DIRECTIVES, {}
         return directives, usage.evaluated(stated, directives.tdm_reservation)
 
+    def _tokens(self, request: Request) -> tuple[str, ...]:
+        agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
+        return product_tokens(self._settings.user_agent(agents[-1] if agents else None))
+
+    def _on_spider_closed(self) -> None:
+        """Log, in one line, what pages said, and what was dropped because of that."""
+        value, said = self._stats.get_value, []
+        for setting, stat, verb, what, kind in _SAID:
+            effect, pages = f"their {kind}s were kept", value(stat, 0)
+            if getattr(self._settings, setting) not in ("annotate", ()):
+                effect = f"dropped {plural(value(f'{stat}/dropped', 0), kind)}"
+            says = f"{plural(pages, 'page')} {verb}{'s' * (pages == 1)}"
+            if pages:
+                said.append(f"{says} {what}; {effect}: REP_{setting.upper()}")
+        if said:
+            logger.info(
+                "What pages said: %(said)s. Each page of which something was dropped has a line at "
+                "level DEBUG. A report (REP_REPORT) has examples of all.",
+                {"said": ". ".join(said)},
+                extra={"spider": self._crawler.spider},
+            )
+
     def _on_spider_opened(self) -> None:
         self._frontier = frontier = find_frontier(self._crawler)
         if frontier is not None:
@@ -171,21 +215,41 @@ class PageDirectivesMiddleware(OutputObserver):
 
     def _refusal(self, response: Response, page: _Page) -> _Refusal | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
-        reason: _Refusal
-        directives, uses = page
-        drops, is_usage = self._settings.noindex == "drop", False
-        if drops and directives.noindex:
-            names, reason = ["noindex"], ItemNotIndexable("its page says noindex")
-        elif drops and directives.expired:
-            text = f"its page is unavailable since {directives.unavailable_after:%Y-%m-%d}"
-            names, reason = ["unavailable_after"], ItemNotIndexable(text)
-        elif refused := usage.refused(self._settings.intended_uses, uses):
-            names, is_usage = [usage.use_of(name) for name in refused], True
-            reason = ItemUsageRefused(f"its page refuses {', '.join(refused)}")
+        (directives, uses), is_usage = page, False
+        if self._settings.noindex == "drop" and not directives.indexable:
+            names, said = ["noindex" if directives.noindex else "unavailable_after"], "says"
+        elif names := usage.refused(self._settings.intended_uses, uses):
+            said, is_usage = "refuses", True
         else:
             return None
-        self._events.page_dropped(response.url, names, is_usage=is_usage)
-        return reason
+        self._events.page_dropped(response.url, list(map(usage.use_of, names)), is_usage=is_usage)
+        source = self._sources.get(response)
+        if source is None:
+            source = self._sources[response] = printable(self._source(response, names[0]))
+        kind = ItemUsageRefused if is_usage else ItemNotIndexable
+        return kind(f"{response.url} {said} {', '.join(names)} ({source})", log_level="DEBUG")
+
+    def _source(self, response: Response, name: str) -> str:
+        """Return the statement because of which the items of a page are dropped, with its line."""
+        robots = tdm = None
+        if self._policies is not None:
+            robots, tdm = self._policies.stated_usage(response)
+        assert response.request is not None
+        tokens, after = self._tokens(response.request), self._pages[response][0].unavailable_after
+        alone: dict[str, Callable[[PageDirectives], object]] = {
+            "noindex": lambda directives: directives.noindex,
+            "unavailable_after": lambda directives: directives.unavailable_after == after,
+            usage.TDM: lambda directives: directives.tdm_reservation,
+        }
+        for statement in stated_in(response, tokens, tdm) if name in alone else ():
+            if alone[name](merge([statement])):
+                return str(statement)
+        line = refusal_in(response, name)
+        if line is None and robots is not None:
+            group, text = robots.verdict("/", tokens).agent, b"\n" + (robots.text or b"")
+            line = refusing_line(robots, text, response.url, group, name)
+            return f"robots.txt, {line}" if line else "robots.txt"
+        return line or "its headers"
 
     async def _drop(self, item: Any, response: Response, reason: _Refusal) -> None:
         """Drop an item with the log, signal and stats of an item that a pipeline drops."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
@@ -213,16 +212,20 @@ async def test_items_of_pages_with_noindex_are_dropped(web: Web, crawl: Crawl) -
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/header", "/meta", "/past"]
     assert all(isinstance(exception, ItemNotIndexable) for exception in dropped.values())
-    assert str(dropped["/meta"]) == "its page says noindex"
-    assert "unavailable since 20" in str(dropped["/past"])
+    assert {path: str(exception) for path, exception in dropped.items()} == {
+        "/meta": f"{site.url('/meta')} says noindex (line 1, meta: noindex)",
+        "/header": f"{site.url('/header')} says noindex (X-Robots-Tag: noindex)",
+        "/past": f"{site.url('/past')} says unavailable_after "
+        f"(X-Robots-Tag: unavailable_after: {past})",
+    }
     assert outcome.stats["robotstxt/noindex"] == 3
     assert outcome.stats["robotstxt/noindex/dropped"] == 3
     # Scrapy's own signal, so its own stats and log.
     assert outcome.stats["item_dropped_count"] == 3
     assert outcome.stats["item_dropped_reasons_count/ItemNotIndexable"] == 3
     records = outcome.log.records
-    warned = [each for each in records if each.levelno == logging.WARNING and "Dropped" in each.msg]
-    assert len(warned) == 3
+    levels = [each.levelname for each in records if each.msg.startswith("Dropped: ")]
+    assert levels == ["DEBUG"] * 3
 
 
 class Quiet(LogFormatter):
@@ -497,8 +500,9 @@ async def test_the_training_preference_signal_is_no_verdict(web: Web, crawl: Cra
     }
     dropped = dict(reader(outcome).dropped)
     assert sorted(dropped) == ["/art/1", "/art/picture"]
-    for exception in dropped.values():
-        assert str(exception) == "its page refuses ai-train"
+    for path, exception in dropped.items():
+        assert str(exception).startswith(f"{site.url(path)} refuses ai-train (robots.txt, line ")
+        assert str(exception).endswith(", for __usage_ai-training)")
 
 
 ALL = """\
@@ -525,7 +529,8 @@ async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
     usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
     assert meta["robotstxt_usage"] == usage
     [(_, exception)] = reader(outcome).dropped
-    assert str(exception) == "its page refuses ai-input, tdm"
+    statement = "Content-Signal: ai-train=no, ai-input=no"
+    assert str(exception) == f"{site.url('/a')} refuses ai-input, tdm ({statement})"
 
 
 # Pages that require a payment or a license

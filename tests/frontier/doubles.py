@@ -143,6 +143,11 @@ class FakePolicies:
         self.free = 10**6
         """How many more fetches may begin."""
         self.recent: set[str] = set()
+        self.attempts: dict[str, int] = {}
+        """The attempts of the fetches in progress, by host."""
+
+    def attempt(self, host: str) -> int:
+        return self.attempts.get(host, 0)
 
     def address(self, request: Request) -> Address:
         origin = origin_of(request.url)

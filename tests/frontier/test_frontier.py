@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from math import inf
 from typing import Any
 
@@ -11,7 +12,7 @@ from scrapy import Request
 from scrapy_rep.frontier import backoff
 from scrapy_rep.frontier.look_ahead import LOOK_AHEAD, PAGES_IN_BETWEEN
 from scrapy_rep.frontier.queue import PriorityFirstQueue
-from scrapy_rep.frontier.queued import waiting
+from scrapy_rep.frontier.queued import record_waits, waiting
 from scrapy_rep.policies.gate import Gate, Place, Wait
 
 from .doubles import FakeCrawl, begin, settle
@@ -454,6 +455,37 @@ def test_what_requests_wait_for() -> None:
         ("d.example", Wait.UNREACHABLE): (1, 60),
     }
     assert [each.requests for each in found] == [3, 3, 1, 1, 1]
+
+
+def test_the_log_says_what_requests_wait_for(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "scrapy_rep")
+    crawl = FakeCrawl()
+    record_waits(crawl.frontier)
+    assert (caplog.messages, crawl.stat("waiting/robots_txt")) == ([], None)
+    crawl.push(*(f"{A}/{number}" for number in range(1205)), f"{B}/1", f"{B}/2", f"{SECURE}/1")
+    crawl.set_ready(A)
+    crawl.frontier.set_delay("a.example", A, 10)
+    crawl.end(crawl.take())
+    crawl.clock.advance(6)
+    crawl.policies.attempts["b.example"] = 2
+    record_waits(crawl.frontier)
+    waiting = {name: crawl.stat(f"waiting/{name}") for name in ("delay", "robots_txt", "backoff")}
+    assert waiting == {"delay": 1204, "robots_txt": 3, "backoff": None}
+    for name in "cde":
+        crawl.push(f"http://{name}.example/1")
+    record_waits(crawl.frontier)
+    for origin in (A, B, SECURE, *(f"http://{name}.example" for name in "cde")):
+        crawl.set(origin, Place.DROPS)
+    record_waits(crawl.frontier)
+    assert (crawl.stat("waiting/delay"), crawl.stat("waiting/robots_txt")) == (0, 0)
+    reasons = (
+        "1,204 for the delay of a.example (10 s, next in 4 s), 2 for the robots.txt of b.example "
+        "(attempt 2 of 3), 1 for the robots.txt of a.example"
+    )
+    assert caplog.messages == [
+        f"Waiting: 1,207 requests of 2 sites: {reasons}",
+        f"Waiting: 1,210 requests of 5 sites: {reasons}, and 3 more sites",
+    ]
 
 
 def test_a_host_that_is_paced_now_limits_the_queues_of_all_its_slots() -> None:

@@ -286,7 +286,7 @@ def test_google_statements_of_header_and_page_are_merged() -> None:
     stated = list(stated_in(page(html, *headers), OURS))
     expected = {**NOARCHIVE, **NOFOLLOW, "max_snippet": 7, "noodp": True}
     assert stated_by(merge(stated)) == expected
-    assert stated == [
+    assert [each[:4] for each in stated] == [
         ("noarchive", "", TAG, "*"),
         ("max-snippet", "9", TAG, "mybot"),
         ("nofollow", "", META, "*"),

@@ -29,7 +29,7 @@ NAMES = ("robots", "mybot")
 )
 def test_name_and_content_of_meta_elements(html: bytes, expected: list[tuple[str, str]]) -> None:
     found = elements(html, NAMES, "license")
-    assert [(tag, key, value) for tag, key, value in found] == [("meta", *one) for one in expected]
+    assert [each[:3] for each in found] == [("meta", *one) for one in expected]
 
 
 @pytest.mark.parametrize(
@@ -58,16 +58,21 @@ def test_the_links_of_a_type(html: bytes, hrefs: list[str]) -> None:
     # A page with both kinds is read as if it had one.
     both = b"<meta name=robots content=a>" + html
     assert hrefs_in(both) == hrefs
-    assert next(elements(both, ["robots"], "license")) == ("meta", "robots", "a")
+    assert next(elements(both, ["robots"], "license")) == ("meta", "robots", "a", 1)
+
+
+def test_an_element_has_its_line() -> None:
+    html = b"\n \n<html>\n<meta name=robots content=a>\n\n<body>\n<meta name=robots content=b>"
+    assert [line for *_, line in elements(html, ["robots"], "license")] == [4, 7]
 
 
 def hrefs_in(html: bytes) -> list[str]:
-    return [value for tag, _, value in elements(html, ["robots"], "license") if tag == "link"]
+    return [value for tag, _, value, _ in elements(html, ["robots"], "license") if tag == "link"]
 
 
 def test_a_link_in_the_body_does_not_count_before_a_meta_element() -> None:
     html = b"<link rel=license href=/a><body><link rel=license href=/b><meta name=robots>"
-    assert [tag for tag, _, _ in elements(html, ["robots"], "license")] == ["link", "meta"]
+    assert [tag for tag, *_ in elements(html, ["robots"], "license")] == ["link", "meta"]
 
 
 META = b"<meta name=robots content=noindex>"
@@ -76,7 +81,7 @@ META = b"<meta name=robots content=noindex>"
 @pytest.mark.parametrize("piece", [META, b"<meta name=robots content='" + b"," * 5000 + b"'>"])
 def test_what_is_read_of_a_page_is_bounded(piece: bytes) -> None:
     found = list(elements(piece * 4000, NAMES, "license"))
-    assert 0 < sum(len(value) for _, _, value in found) <= 4 * MAX_VALUE
+    assert 0 < sum(len(value) for _, _, value, _ in found) <= 4 * MAX_VALUE
 
 
 def test_a_page_is_read_up_to_its_limits() -> None:
