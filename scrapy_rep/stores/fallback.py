@@ -61,6 +61,7 @@ class FallbackStore:
         self._store.open()
 
     async def close(self) -> None:
+        self._missed.clear()
         try:
             await self._store.close()
         except Exception as error:
@@ -129,7 +130,6 @@ class FallbackStore:
             if self._has_warned:
                 logger.info("The store of robots.txt files works again.")
             self._next_attempt_at, self._interval, self._has_warned = None, FIRST_RETRY, False
-            missed, self._missed = self._missed, {}
-            for origin, entry in missed.items():
-                await self.put(origin, entry, NO_CLAIM.fence)
+            while self._missed and self._next_attempt_at is None:
+                await self.put(*self._missed.popitem(), NO_CLAIM.fence)
         return result
