@@ -6,6 +6,7 @@ Scrapy's own handler reads a whole file before it reports anything. It downloads
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote, unquote
 
 from scrapy import Request
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler as BuiltInHandler
@@ -30,7 +31,8 @@ class FTPDownloadHandler(BuiltInHandler):
         Without a robots.txt, the status is 404. Other failures raise Twisted's errors.
         """
         if not request.meta.get(IS_ROBOTSTXT_REQUEST):
-            return await super().download_request(request)
+            response = await super().download_request(_sendable(request))
+            return response.replace(url=request.url) if response.url != request.url else response
         # These import the reactor, which Scrapy must have installed.
         from twisted.internet import reactor
         from twisted.protocols.ftp import CommandFailed, FTPError
@@ -52,6 +54,21 @@ class FTPDownloadHandler(BuiltInHandler):
         finally:
             client.transport.loseConnection()
         return TextResponse(request.url, body=bytes(start.data))
+
+
+def _sendable(request: Request) -> Request:
+    """Return a request whose path Twisted can send, which sends Latin-1.
+
+    A path with other characters is sent as the bytes of its UTF-8 (RFC 2640 §2.2).
+    """
+    url = urlparse_cached(request)
+    path = unquote(url.path)
+    try:
+        path.encode("latin-1")
+    except UnicodeEncodeError:
+        octets = quote(path.encode("utf-8").decode("latin-1"))
+        return request.replace(url=url._replace(path=octets).geturl())
+    return request
 
 
 def _client_class() -> type[Any]:

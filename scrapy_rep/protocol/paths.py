@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from ipaddress import IPv6Address
 from string import ascii_letters, digits, hexdigits
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, unquote_to_bytes, urljoin, urlsplit
 
 from .printable import LENGTH, cut, printable
 from .verdict import Verdict
@@ -400,7 +400,11 @@ def _web(sent: str) -> Iterator[str]:
 def _ftp(sent: str) -> str:
     folder, slash, name = sent.partition("?")[0].rpartition("/")
     path = folder + slash + name.partition(";")[0]
-    return quote(unquote(path, "latin-1"), _FTP_SAFE, "latin-1")
+    try:
+        octets = unquote(path, "latin-1").encode("latin-1")
+    except UnicodeEncodeError:  # it is sent as UTF-8
+        octets = unquote_to_bytes(path)
+    return quote(octets, _FTP_SAFE)
 
 
 def _without_dots(path: str) -> str:

@@ -165,6 +165,22 @@ async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: Ftp) -> None:
     assert [*outcome.reasons.values()] == [Reason.RULES]
 
 
+@pytest.mark.parametrize("path", ["/ツ é", "/%E3%83%84%20%C3%A9"])
+async def test_a_name_beyond_latin_1_over_ftp(
+    crawl: Crawl, ftp: Ftp, tmp_path: Path, path: str
+) -> None:
+    site = ftp()
+    (tmp_path / "ツ é").write_bytes(b"a page")
+    asked = Request(site.root + path, meta={"verbatim_url": True})
+    outcome = await crawl([asked])
+    if not is_reactor_installed():
+        assert site.paths == []
+        return
+    assert site.paths == ["/robots.txt", "/ツ é"]
+    (response,) = outcome.responses.values()
+    assert (response.url, response.body) == (asked.url, b"a page")
+
+
 async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> None:
     site = ftp(None)
     outcome = await crawl(site.urls(*PATHS))
