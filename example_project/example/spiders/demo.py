@@ -52,7 +52,7 @@ class DemoSpider(ReportingSpider):
         yield from response.follow_all(css="a", errback=self.on_error)
 
     def item_dropped(self, item: PageItem, exception: Exception) -> None:
-        self.outcomes[item.url] = ("item dropped", str(exception))
+        self.outcomes[item.url] = ("item dropped", str(exception).removeprefix(f"{item.url} "))
 
     def closed(self, reason: str) -> None:
         """Print the outcome of each URL, and how many requests for it the server received."""
