@@ -292,7 +292,7 @@ async def test_the_own_delay_of_a_crawl_holds_for_all_workers(
 async def test_a_redis_that_forgets_ends_the_crawl(
     web: Web, crawl: Crawl, redis_server: RedisServer
 ) -> None:
-    site = web.site(PRIVATE)
+    site = web.site(PRIVATE, {"*": Page(delay=0.1)})
     outcome = await crawl(
         [Request(url) for url in site.urls(*numbers(50))],
         {**settings(redis_server.url), "CONCURRENT_REQUESTS": 1},
