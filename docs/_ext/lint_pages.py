@@ -28,11 +28,14 @@ def setup(app: Sphinx) -> dict[str, bool]:
 def _write(app: Sphinx) -> None:
     folder = Path(app.srcdir, LIST)
     folder.mkdir(exist_ok=True)
-    for _, _, codes in _sections():
-        for code, text in codes.items():
-            page = folder / f"{code}.myst"
-            if not page.is_file() or page.read_text("utf-8") != text:
-                page.write_text(text, "utf-8")
+    texts = {f"{code}.myst": text for *_, codes in _sections() for code, text in codes.items()}
+    for page in folder.iterdir():
+        if page.name not in texts:  # of a code that no longer exists
+            page.unlink()
+    for name, text in texts.items():
+        page = folder / name
+        if not page.is_file() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
 
 
 def _append(_app: Sphinx, name: str, source: list[str]) -> None:
