@@ -31,8 +31,9 @@ def is_signed(received: Received, key: Ed25519PrivateKey) -> bool:
     """Return whether the headers have one signature, and raise an error if it is not valid."""
     headers = {name.lower(): value for name, value in received.headers.items()}
     what = headers["signature-input"].removeprefix("sig1=")
+    agent = headers["signature-agent"].removeprefix("sig1=")
     base = (
-        f'"@authority": {headers["host"]}\n"signature-agent": {headers["signature-agent"]}\n'
+        f'"@authority": {headers["host"]}\n"signature-agent";key="sig1": {agent}\n'
         f'"@signature-params": {what}'
     )
     signature = b64decode(headers["signature"].removeprefix("sig1=:").removesuffix(":"))
