@@ -455,23 +455,28 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: 
 @pytest.mark.parametrize(
     ("required", "kept"),
     [
-        ([], ["/a", "/open/a", "/shut/a", "/tdm"]),
+        ([], ["/a", "/full", "/open/a", "/quoted", "/shut/a", "/tdm"]),
         (["train-ai"], []),  # the Content-Signal holds everywhere
-        (["search", "tdm"], ["/a", "/open/a"]),
+        (["search", "tdm"], ["/a", "/full", "/open/a", "/quoted"]),
+        (["use=full"], ["/a", "/full", "/open/a", "/shut/a", "/tdm"]),
+        (["use=reference"], ["/a", "/full", "/open/a", "/quoted", "/shut/a", "/tdm"]),
     ],
 )
 async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
     web: Web, crawl: Crawl, required: list[str], kept: list[str]
 ) -> None:
-    page = html('<meta name="tdm-reservation" content="1">')
-    site = web.site(EVERYTHING, {"/tdm": page})
-    urls = site.urls("/a", "/open/a", "/shut/a", "/tdm")
+    site = web.site(EVERYTHING, {
+        "/tdm": html('<meta name="tdm-reservation" content="1">'),
+        "/quoted": html("", Content_Signal="use=reference"),
+        "/full": html("", Content_Signal="use=full"),
+    })  # fmt: skip
+    urls = site.urls("/a", "/full", "/open/a", "/quoted", "/shut/a", "/tdm")
     outcome = await crawl(urls, {"REP_INTENDED_USES": required}, spider=Reader)
     assert sorted(reader(outcome).items) == kept
     dropped = reader(outcome).dropped
     assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
     assert all("refuses" in str(exception) for _, exception in dropped)
-    assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
+    assert outcome.stats.get("robotstxt/usage/dropped", 0) == 6 - len(kept)
 
 
 TRAINING = """\
