@@ -26,11 +26,13 @@ from .fetch.downloader import DOWNLOAD, Downloaded
 from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
+from .pages.called import directives_when_asked
+from .pages.directives import merge, stated_in_headers
 from .policies.gate import Gate, Kind, Place
 from .protocol.paths import host_of, lacks_host, origin_of, path_of
 from .protocol.verdict import Reason, Verdict
-from .scrapy_internals import MAX_EXTRA
-from .settings import CACHED_FLAG, DONT_OBEY, ROBOTSTXT, read_settings
+from .scrapy_internals import MAX_EXTRA, is_of_media_pipeline
+from .settings import CACHED_FLAG, DONT_OBEY, PAGE_DIRECTIVES, ROBOTSTXT, read_settings
 from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
@@ -201,11 +203,13 @@ class RobotsTxtMiddleware(FrontierOwner):
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Check the URL of a response that is not the URL of its request (REP_CHECK_FINAL_URL).
 
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
-        request if it returns to the scheduler because the spider is closing.
+        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` or :class:`~scrapy_rep.PageNotIndexable` if
+        the response is dropped. Returns the request if it returns to the scheduler because the
+        spider is closing.
         """
         if response.status >= 400:  # a middleware may have changed the response
             self.frontier.note_response(request, response)
+        started = self._in_progress.get(request)
         # The host did not receive a request that a cache has answered.
         self._end(request, sent=CACHED_FLAG not in response.flags)
         if DOWNLOAD in request.meta:  # a robots.txt is not a page: only its fetch gets it
@@ -213,9 +217,26 @@ class RobotsTxtMiddleware(FrontierOwner):
         tdm_files, is_called = self.crawl.tdm_files, self.crawl.closing.is_called
         if tdm_files and not (await tdm_files.wait(request, response) or is_called(request)):
             return self._go_back(request)
-        if response.url == request.url:  # the usual case
-            return response
-        return await self._check_final_url(request, response)
+        if response.url != request.url:
+            checked = await self._check_final_url(request, response)
+            if checked is not response:
+                return checked
+        if started is None or not started.is_from_queue:  # the spider middleware may not get it
+            self._note_directives(request, response)
+        return response
+
+    def _note_directives(self, request: Request, response: Response) -> None:
+        """Note the directives of a response in the meta of its request.
+
+        Raises :class:`~scrapy_rep.PageNotIndexable` if REP_NOINDEX drops it.
+        """
+        tokens = self.policies.tokens(request)
+        if self._settings.noindex == "drop" and is_of_media_pipeline(request):
+            for statement in stated_in_headers(response, tokens):
+                if merge([statement]).noindex:
+                    raise self._recorder.media_dropped(response, str(statement))
+        _, tdm = self.policies.stated_usage(response)
+        request.meta[PAGE_DIRECTIVES] = directives_when_asked(response, tokens, tdm)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Record that a request ended without a response.

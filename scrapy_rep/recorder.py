@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from .clock import Clock
-from .exceptions import RobotsTxtDisallowed, forbidden_by
+from .exceptions import PageNotIndexable, RobotsTxtDisallowed, forbidden_by
 from .logs import plural, spider_logger
 from .origin import Origin, State
 from .protocol import access
@@ -140,6 +140,12 @@ class Recorder:
                 "'drop' to drop them.",
                 {"request": request, "url": response.url, "verdict": verdict},
             )
+
+    def media_dropped(self, response: Response, statement: str) -> PageNotIndexable:
+        """Record that a header drops a file of a media pipeline. Returns the exception."""
+        self.count("robotstxt/noindex/media_dropped")
+        self.events.page_dropped(response.url, ["noindex"])
+        return PageNotIndexable(f"{printable(response.url)} says noindex ({printable(statement)})")
 
     def waited(self, origin: str | None, kind: str, seconds: float) -> None:
         """Record how long the requests of a queue have waited."""

@@ -31,6 +31,7 @@ TESTS = {
     "method": "test_a_middleware_that_fails_is_named_with_one_traceback",
     "crawler.spider": "test_scrapy_logs_one_line_and_exits_with_1",
     "requests.queue": "test_a_crawl_continues_with_the_queue_of_scrapy_and_the_other_way_round",
+    "handle_httpstatus_all": "test_callers_get_directives_and_noindex_drops_files",
 }
 """The tests that fail when Scrapy changes what it does not promise."""
 

@@ -222,16 +222,21 @@ def stated_in(
 
     ``tokens`` are the crawler's, in lower case, and ``tdm`` is the rule of the TDM file, if any.
     """
-    agents = (WILDCARD_AGENT, *tokens)
-    for place in () if _HEADERS.keys().isdisjoint(response.headers) else _HEADERS.values():
-        for line in header_lines(response, place):
-            yield from (each for each in _in_header(place, line) if each.agent in agents)
+    yield from stated_in_headers(response, tokens)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
     for *element, number in elements(body, (_ROBOTS, *_TDM, *tokens), LICENSE):
         yield from (each._replace(line=number) for each in _in_page(*element))
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         yield from _of_tdm(_TDM_POLICY, TDM_PLACE, tdm.policy or "")
+
+
+def stated_in_headers(response: Response, tokens: tuple[str, ...]) -> Iterator[Statement]:
+    """Yield the statements of the headers of a response that apply to a crawler."""
+    agents = (WILDCARD_AGENT, *tokens)
+    for place in () if _HEADERS.keys().isdisjoint(response.headers) else _HEADERS.values():
+        for line in header_lines(response, place):
+            yield from (each for each in _in_header(place, line) if each.agent in agents)
 
 
 def _in_header(place: str, line: str) -> Iterator[Statement]:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -18,9 +19,12 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
+from scrapy.pipelines.files import FilesPipeline
+from twisted.python.failure import Failure
 
 from scrapy_rep import AccessTerms, PageDirectives, PageDirectivesMiddleware, page_directives
-from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
+from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused, PageNotIndexable
+from scrapy_rep.protocol.paths import path_of
 from testing.web import Page, Web, text
 
 from .conftest import Crawl, Outcome, Visitor, in_turn, make_crawler
@@ -398,6 +402,64 @@ async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> 
     assert found[site.url("/file")].licenses == ("http://x.example/",)
     # Nothing fetches a license.
     assert sorted(site.paths) == sorted([*pages, "/robots.txt"])
+
+
+# Responses that no spider middleware gets
+
+
+class Files(FilesPipeline):
+    """Notes what is known of each file, and why others fail."""
+
+    def media_downloaded(self, response: Any, *args: Any, **kwargs: Any) -> Any:
+        self.crawler.spider.seen[path_of(response.url)] = response.meta["page_directives"]  # type: ignore[union-attr]
+        return super().media_downloaded(response, *args, **kwargs)
+
+    def media_failed(self, failure: Failure, *args: Any) -> Any:
+        self.crawler.spider.errors.append(failure.value)  # type: ignore[union-attr]
+        return super().media_failed(failure, *args)
+
+
+class Collector(Visitor):
+    """Yields an item with the files of a site, and downloads them itself."""
+
+    paths: list[str]
+
+    async def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        self.seen, self.called = dict[str, Any](), dict[str, Any]()
+        self.errors: list[Any] = []
+        for path in self.paths:
+            called = await self.engine.download_async(Request(response.urljoin(path)))
+            self.called[path] = called.meta["page_directives"]
+        return {"file_urls": [*map(response.urljoin, self.paths)]}
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("noindex", ["annotate", "drop"])
+async def test_callers_get_directives_and_noindex_drops_files(
+    web: Web, crawl: Crawl, tmp_path: Path, noindex: str
+) -> None:
+    files = {
+        "/free.pdf": Page("free"),
+        "/secret.pdf": Page("secret", headers={"X-Robots-Tag": "testbot: none"}),
+        "/other.pdf": Page("other", headers={"X-Robots-Tag": "otherbot: noindex"}),
+        "/photo.jpg": Page("photo", headers={"X-Robots-Tag": "noimageindex"}),
+        "/page": html('<meta name="robots" content="noindex">'),
+    }
+    site, pipelines = web.site(None, files), {"ITEM_PIPELINES": {Files: 1}}
+    settings = {**pipelines, "FILES_STORE": str(tmp_path), "REP_NOINDEX": noindex}
+    outcome = await crawl(site.urls("/"), settings, spider=Collector, paths=list(files))
+    # The pipeline and the callback request each file, if it is dropped or not.
+    assert sorted(site.page_paths) == sorted(["/", *files, *files])
+    spider: Any = outcome.crawler.spider
+    indexed = {path: each.indexable for path, each in spider.called.items()}
+    assert indexed == {path: path not in ("/secret.pdf", "/page") for path in files}
+    assert spider.called["/photo.jpg"].noimageindex
+    dropped = {"/secret.pdf"} if noindex == "drop" else set()
+    assert spider.seen == {path: spider.called[path] for path in files if path not in dropped}
+    assert [type(error) for error in spider.errors] == [PageNotIndexable] * len(dropped)
+    assert all("/secret.pdf says noindex (X-Robots-Tag: " in str(each) for each in spider.errors)
+    assert outcome.stats.get("robotstxt/noindex/media_dropped", 0) == len(dropped)
 
 
 # Usage
