@@ -23,16 +23,25 @@ from scrapy.http import Response
 from .build import Crawl
 from .exceptions import RobotsTxtDisallowed
 from .fetch.downloader import DOWNLOAD, Downloaded
+from .fetch.last_answer import gets_last_answer, last_answer
 from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
 from .pages.called import directives_when_asked
 from .pages.directives import merge, stated_in_headers
+from .pages.middleware import NOT_RETRIED
 from .policies.gate import Gate, Kind, Place
-from .protocol.paths import host_of, lacks_host, origin_of, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from .protocol.verdict import Reason, Verdict
 from .scrapy_internals import MAX_EXTRA, is_of_media_pipeline
-from .settings import CACHED_FLAG, DONT_OBEY, PAGE_DIRECTIVES, ROBOTSTXT, read_settings
+from .settings import (
+    CACHED_FLAG,
+    DONT_OBEY,
+    DONT_RETRY,
+    PAGE_DIRECTIVES,
+    ROBOTSTXT,
+    read_settings,
+)
 from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
@@ -80,11 +89,12 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     # Requests.
 
-    async def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         """Return None for an allowed request as soon as it may start.
 
-        Returns the request itself if it returns to the scheduler because the spider is closing.
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
+        Returns the request itself if it returns to the scheduler because the spider is closing, and
+        the last answer if a spider requests a robots.txt. Raises
+        :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
         """
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
@@ -103,6 +113,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin.has_pacing
             or self._has_conditions
             or (started is not None and started.host.is_paced)
+            or request.url.endswith(ROBOTS_TXT)
             or (address and self.frontier.pace_of(request, address).place is not Place.READY)
         ):
             return await self._process_when_ready(request, key)
@@ -115,7 +126,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.policies.note_use(request, origin)
         return None
 
-    async def _process_when_ready(self, request: Request, key: str) -> Request | None:
+    async def _process_when_ready(self, request: Request, key: str) -> Request | Response | None:
         """Process a request to the origin ``key`` when its gate is open.
 
         The verdict is that of the policy at the end of the wait. Only local rules and the pace of
@@ -145,7 +156,18 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.policies.note_use(request, origin)
             self.crawl.fetches.evict()
         self._recorder.exempted(request)
-        return None
+        return await self._last_answer(request, key) if gets_last_answer(request) else None
+
+    async def _last_answer(self, request: Request, key: str) -> Response | None:
+        """Return the last answer for a robots.txt, when it is fresh. None: the request is sent."""
+        origin = await self.crawl.fetches.wait_for(key, request)
+        response = None if origin is None else last_answer(origin, request)
+        if response is not None:
+            self._recorder.count("robotstxt/answered_count")
+            self.frontier.end(request, sent=False)
+            if response.status >= 400:
+                request.meta[DONT_RETRY] = NOT_RETRIED
+        return response
 
     def _apply_pace(self, request: Request) -> Gate:
         """Set the delay of the host for the crawler of a request. Returns where that has to be."""

@@ -49,7 +49,7 @@ logger = get_logger(__name__)
 
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
-NOT_RETRIED = "access terms"
+NOT_RETRIED = "scrapy_rep"
 """The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 _SAID = (

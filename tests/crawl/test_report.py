@@ -145,7 +145,7 @@ async def test_a_cached_page_is_not_sent(web: Web, reported: Reported, tmp_path:
 class Overruling(RobotsTxtMiddleware):
     """Sends disallowed requests, as no middleware should."""
 
-    async def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         with suppress(RobotsTxtDisallowed):
             return await super().process_request(request)
         return None
