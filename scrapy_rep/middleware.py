@@ -27,8 +27,7 @@ from .fetch.last_answer import gets_last_answer, last_answer
 from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
-from .pages.called import directives_when_asked
-from .pages.directives import merge, stated_in_headers
+from .pages.directives import directives_when_asked, merge, stated_in_headers
 from .pages.middleware import NOT_RETRIED
 from .policies.gate import Gate, Kind, Place
 from .protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from typing import Any
@@ -16,10 +19,12 @@ from scrapy_rep.pages import directives as module
 from scrapy_rep.pages.directives import (
     MAX_OFFERS,
     META,
+    directives_when_asked,
     merge,
     stated_in,
     uses_in,
 )
+from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
@@ -595,9 +600,35 @@ def test_the_text_names_what_is_required(found: AccessTerms, text: str) -> None:
         ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
         ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
         ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
-        (["search=yes"], ["search=n"], {"search": False}), (["use=full"], ["use=n"], {}),
+        (["search=yes"], ["search=n"], {"search": False}), (["use=immediate"], ["use=n"],
+         {"use=immediate": True, "use=reference": False, "use=full": False}),
     ],
 )  # fmt: skip
 def test_usage_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
     headers = {"Content-Signal": signals, "Content-Usage": usages}
     assert evaluated(uses_in(Response("https://a.example/", headers=headers))) == stated
+
+
+# Pages that are parsed when a directive is asked for
+
+
+def test_a_page_is_parsed_once_when_a_directive_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed = list[bytes]()
+
+    def parse(page: bytes, *names: Any) -> Iterator[Any]:
+        parsed.append(page)
+        return elements(page, *names)
+
+    monkeypatch.setattr(module, "elements", parse)
+    body = b'<meta name="robots" content="nofollow">'
+    page = HtmlResponse("https://a.example/", headers={"X-Robots-Tag": "noindex"}, body=body)
+    found, *copies = (directives_when_asked(page, (), None) for _ in range(3))
+    assert not parsed
+    assert (found.noindex, found.nofollow, found.noai) == (True, True, False)
+    assert parsed == [body]
+    assert not hasattr(found, "index")
+    assert pickle.loads(pickle.dumps(copies[0])) == copy(copies[1]) == found
+    assert asdict(found) == asdict(copies[0])
+    assert parsed == [body] * 3
