@@ -23,7 +23,7 @@ project = "scrapy-rep"
 author = "scrapy-rep developers"
 release = version = __version__
 
-extensions = ["sphinx_scrapy", "myst_parser"]
+extensions = ["sphinx_scrapy", "myst_parser", "lint_pages", "searches"]
 nitpicky = True
 nitpick_ignore = [
     # Types of attributes that are no public names.

@@ -7,14 +7,17 @@ Servers on loopback:
 
 Crawls:
 
-- ``soak`` has many faulty origins: ``soak_server`` serves, ``soak_worker`` crawls, ``soak_laws``
-  judges. ``simulation`` runs random crawls on a virtual clock.
+- ``simulation`` runs random crawls on a virtual clock. ``checks.soak`` runs real ones.
 - ``counters`` finds what a crawl did not release; ``measure`` measures its memory.
 
 Files:
 
 - ``corpus`` has robots.txt files: real ones, or those of ``generated``.
 - ``hostile`` has files that are slow to read; ``reference`` is a slow matcher to compare with.
+
+Pages of the documentation, written from the code:
+
+- ``console_pages`` runs their sessions, ``crawlers_page`` and ``design_page`` have their tables.
 
 ``harness`` runs benchmarks and checks, and prints their results.
 """

@@ -53,7 +53,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
                 written += 1
         file.flush()
     if name != STANDARD_INPUT:
-        context.note(f"{written:,} policies are written to {name}")
+        context.note(f"policies written to {name}: {written:,}")
     return context.end_code(ExitCode.UNKNOWN if unreadable else ExitCode.OK)
 
 

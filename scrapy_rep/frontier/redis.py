@@ -119,7 +119,7 @@ class Scheduler(BaseScheduler):
             self._logger.warning(
                 "The spider middleware scrapy_rep.PageDirectivesMiddleware is missing: while "
                 "Redis is away, the requests of all pages in progress are kept in memory, "
-                "however many they are. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon."
+                "without a limit. Add it to SPIDER_MIDDLEWARES, or use scrapy_rep.Addon."
             )
         return LeasedQueues(self.frontier, self.shared)
 

@@ -1,8 +1,8 @@
 """The table of what lint reports: a code, a name and a severity for each kind of finding.
 
 The codes are stable: a code keeps its meaning, and the code of a finding that is removed is not
-used again. The first digit tells what the finding is about. ``commands/lint_codes.md``, which is a
-part of the page ``docs/reference/lint.md``, explains each code.
+used again. The first digit tells what the finding is about. ``commands/lint_codes.md`` explains
+each code. The documentation makes a page of each explanation.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def store(run: Run) -> None:
 def test_a_round_trip_is_exact(run: Run) -> None:
     done = run("export", "sqlite:///a.sqlite", "x.jsonl.gz")
     assert done.code == 0
-    assert done.err == "note: 6 policies are written to x.jsonl.gz\n"
+    assert done.err == "note: policies written to x.jsonl.gz: 6\n"
     text = gzip.decompress(Path("x.jsonl.gz").read_bytes())
     assert {json.loads(line)["type"] for line in text.splitlines()} == {"policy"}
     done = run("import", "sqlite:///b.sqlite", "x.jsonl.gz")
