@@ -35,6 +35,7 @@ class FakeClock(Clock):
     def __init__(self) -> None:
         self._calls = task.Clock()
         self._calls.rightNow = 1000.0
+        super().__init__()
 
     @property
     def now(self) -> float:

@@ -372,7 +372,10 @@ def test_the_files_of_a_process_leave_room_for_connections(
         crawl.push(f"{A}/{priority}", f"{B}/{priority}", priority=priority)
     dqs: Any = crawl.scheduler.dqs
     assert len(dqs.opened) == 4
-    assert len({*crawl.read()}) == 18
+    oldest, *others = dqs.opened
+    crawl.push(f"{A}/again", priority=-oldest[1].priority)
+    assert [*dqs.opened] == [*others, oldest]
+    assert len({*crawl.read()}) == 19
     crawl.close()
 
 
