@@ -34,12 +34,13 @@ PARAMETERS = {
 }
 PARTS = ("frontier", "fetch", "policies", "middleware.py", "origin.py", "stores", "pages")
 CRAWLS = {
-    "fetch": ("fetch", "redirects", "policy_store"),
+    "fetch": ("fetch", "redirects", "policy_store", "tdm_files"),
     "frontier": ("pace", "backoff", "scheduler", "redis_scheduler"),
-    "middleware.py": ("middleware", "closing"),
+    "middleware.py": ("middleware", "closing", "report", "pace"),
+    "origin.py": ("policy_store", "freshness", "outages"),
     "pages": ("page_middleware",),
-    "policies": ("origins", "local_rules"),
-    "stores": ("stores",),
+    "policies": ("origins", "local_rules", "tdm_files"),
+    "stores": ("stores", "policy_store"),
 }
 """The tests of crawls that belong to a part."""
 SECONDS = 900
@@ -85,8 +86,8 @@ class Mutant(NamedTuple):
     def tests(self) -> list[str]:
         """Return the tests of the module. The fastest ones come first."""
         part = self.path.split("/")[1]
-        name = part if part in CRAWLS and not part.endswith(".py") else f"test_{part}"
-        crawls = [f"crawl/test_{each}.py" for each in CRAWLS.get(part, ())]
+        name = f"test_{part}" if part.endswith(".py") else part
+        crawls = [f"crawl/test_{each}.py" for each in CRAWLS[part]]
         tests = [f"tests/{each}" for each in (name, "test_simulation.py", *crawls)]
         return [each for each in tests if (ROOT / each).exists()]
 
