@@ -256,8 +256,7 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     for retry_after in answers:
         crawl.clock.advance(10_000)
         request = crawl.take()
-        crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, retry_after)
-        crawl.end(request)
+        crawl.refuse(request, retry_after)
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
     assert crawl.pop() is None
@@ -300,8 +299,7 @@ def test_failures_of_a_server_hold_its_host(answers: list[str], seconds: float) 
 def test_no_answer_shortens_a_hold() -> None:
     crawl = crawl_of(A, number=30)
     request = crawl.take()
-    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 60)
-    crawl.end(request)
+    crawl.refuse(request, 60)
     host = crawl.frontier.hosts.host("a.example")
     crawl.frontier.enter(request, crawl.policies.address(request))  # it was in its slot already
     crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
@@ -464,8 +462,9 @@ def test_what_requests_wait_for() -> None:
     crawl.frontier.set_delay("a.example", A, 5)
     for request in (crawl.take(), crawl.take()):
         if request.url.startswith(B):
-            crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 30)
-        crawl.end(request)
+            crawl.refuse(request, 30)
+        else:
+            crawl.end(request)
     crawl.set("http://d.example", Place.WAITING, 60)
     crawl.clock.advance(1)
     found = waiting(crawl.crawler)
