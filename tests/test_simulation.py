@@ -198,6 +198,22 @@ def test_the_simulation_finds_defects_and_names_the_law() -> None:
 
 # Times that a real clock would make depend on the machine
 
+
+def figures(name: str) -> tuple[dict[str, int], list[tuple[str, float]], dict[str, int], float]:
+    """Return figures of a crawl of this module, and the seconds that it takes.
+
+    They are the fetches of each robots.txt, the pages and their times, and the drops by reason.
+    """
+    with patch("scrapy_rep.settings._WITHOUT_POOL", Handler.__module__):
+        network = crawled(globals()[name])
+    pages = [(request.url.partition("?")[0], at) for at, request in network.pages]
+    (crawler,) = network.crawlers
+    assert crawler.stats is not None
+    prefix, stats = "robotstxt/forbidden/", crawler.stats.get_stats()
+    dropped = {name.removeprefix(prefix): stats[name] for name in stats if prefix in name}
+    return dict(network.asked), pages, dropped, network.loop.now
+
+
 DOWN = Answer(status=503, retry_after=1)
 OUTAGES = replace(
     SCENARIO,
@@ -207,23 +223,13 @@ OUTAGES = replace(
 )
 
 
-def outages() -> tuple[dict[str, int], list[str], int, float]:
-    """Return the fetches of each robots.txt, the pages, how many were dropped, and the seconds."""
-    network = crawled(OUTAGES)
-    (crawler,) = network.crawlers
-    assert crawler.stats is not None
-    dropped = crawler.stats.get_value("robotstxt/forbidden/unreachable")
-    paths = [request.url.partition("?")[0] for _, request in network.pages]
-    return dict(network.asked), paths, dropped, network.loop.now
-
-
 def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
     """All requests of a site wait as long as the first one. The other site answers in time."""
-    asked, pages, dropped, seconds = harness.call(outages)
+    asked, pages, dropped, seconds = harness.call(figures, "OUTAGES")
     first, other = (site.root for site in OUTAGES.sites)
     assert asked == {first: 5, other: 4}  # at 0, 1, 2, 3 and 4 s; at 2.5, 3.5, 4.5 and 5.5 s
-    assert pages == [f"{other}/late"]
-    assert dropped == 11
+    assert [url for url, _ in pages] == [f"{other}/late"]
+    assert dropped == {"unreachable": 11}
     assert 5.5 < seconds < 7
 
 
@@ -237,19 +243,10 @@ MOVING = replace(
 )
 
 
-def moving() -> tuple[int, int, int, float]:
-    """Return the fetches of the robots.txt, the pages, how many were dropped, and the seconds."""
-    network = crawled(MOVING)
-    (crawler,) = network.crawlers
-    assert crawler.stats is not None
-    dropped = crawler.stats.get_value("robotstxt/forbidden/visit-time")
-    return sum(network.asked.values()), len(network.pages), dropped, network.loop.now
-
-
 def test_a_visit_time_that_moves_keeps_no_crawl_open() -> None:
     """REP_MAX_WAIT (300 s) limits the wait of its requests, however often the file changes."""
-    asked, pages, dropped, seconds = harness.call(moving)
-    assert (asked, pages, dropped) == (3, 0, 4)
+    asked, pages, dropped, seconds = harness.call(figures, "MOVING")
+    assert ([*asked.values()], pages, dropped) == ([3], [], {"visit-time": 4})
     assert 240 <= seconds < 242
 
 
@@ -261,16 +258,9 @@ SLOW_SITES = replace(
 )
 
 
-def first_page() -> tuple[str, float]:
-    """Return the URL of the first page, and when it was requested."""
-    with patch("scrapy_rep.settings._WITHOUT_POOL", Handler.__module__):
-        at, request = crawled(SLOW_SITES).pages[0]
-    return request.url.partition("?")[0], at
-
-
 def test_fetches_begin_while_earlier_ones_take_long() -> None:
     """They do not wait until the crawl looks for ended requests, twice a second."""
-    url, at = harness.call(first_page)
+    (url, at), *_ = harness.call(figures, "SLOW_SITES")[1]
     assert url == f"{SLOW_SITES.sites[32].root}/page"
     assert 4 * RECENT <= at < 4 * RECENT + 0.1
 
@@ -285,11 +275,6 @@ CALLERS = replace(
 )
 
 
-def pages_at_once() -> int:
-    """Return how many pages are requested before the host is held, and while it is."""
-    return sum(at < 100 for at, _ in crawled(CALLERS).pages)
-
-
 def test_callers_do_not_pile_up_in_the_download_slot() -> None:
     """When a request ends, Scrapy sends all that wait in the slot, before its answer is known."""
-    assert harness.call(pages_at_once) == 2
+    assert sum(at < 100 for _, at in harness.call(figures, "CALLERS")[1]) == 2
