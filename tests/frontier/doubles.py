@@ -35,6 +35,7 @@ class FakeClock(Clock):
     def __init__(self) -> None:
         self._calls = task.Clock()
         self._calls.rightNow = 1000.0
+        super().__init__()
 
     @property
     def now(self) -> float:
@@ -242,6 +243,11 @@ class FakeCrawl:
         """End a request."""
         self.engine.active.discard(request)
         self.frontier.end(request, sent=sent)
+
+    def refuse(self, request: Request, seconds: float | None = None, status: int = 429) -> None:
+        """End a request whose answer asks for fewer requests, for so many seconds if it says so."""
+        self.frontier.note_answer(self.frontier.in_progress[request], status, seconds)
+        self.end(request)
 
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""
