@@ -33,20 +33,10 @@ from scrapy_rep.reports.records import (
 )
 from scrapy_rep.reports.survey import Survey
 from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings, changed_settings
+from testing.clock import FakeClock
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
-
-
-class FakeClock:
-    """A clock that a test moves."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def steady(self) -> float:
-        """The time."""
-        return self.now
 
 
 class FakeFile:
@@ -72,8 +62,8 @@ class SampleLog(CrawlLog):
         self.clock = clock
         self.file = FakeFile()
         self.delay_of: Callable[[str], float] = lambda _: 0.0
-        faked: Any = clock, self.file
-        super().__init__(run, settings, *faked)
+        file: Any = self.file
+        super().__init__(run, settings, clock, file)
 
     def octets(self) -> bytes:
         """The file."""

@@ -27,13 +27,13 @@ from scrapy_rep.policies.gate import Address, Place
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, ThreadedStore
 from scrapy_rep.stores.registry import open_for_tool
+from testing.clock import FakeClock
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
 from .conftest import (
     PRIVATE,
-    Clock,
     Crawl,
     Disturber,
     Visitor,
@@ -138,11 +138,11 @@ LATER_CRAWLS: dict[str, list[Step]] = {
 
 @pytest.mark.parametrize("name", LATER_CRAWLS)
 async def test_later_crawls(
-    web: Web, crawl: Crawl, tmp_path: Path, clock: Clock, name: str
+    web: Web, crawl: Crawl, tmp_path: Path, clock: FakeClock, name: str
 ) -> None:
     site = web.site()
     for number, step in enumerate(LATER_CRAWLS[name]):
-        clock.step = step.at
+        clock.set_forward = step.at
         site.pages["/robots.txt"] = step.robots or site.pages["/robots.txt"]
         urls = site.urls(f"/{number}", f"/private/{number}")
         store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
