@@ -388,7 +388,7 @@ async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) ->
 
 @pytest.mark.no_cover
 async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
-    expected = {name: faults.meaning_of(name) for name in faults.TOO_LARGE}
+    expected = {name: faults.MEANINGS[name] for name in faults.TOO_LARGE}
     sites = {name: web.site(faults.fault(name)) for name in faults.TOO_LARGE}
     sites["deflate"] = web.site(Page(deflate_bomb(), headers={"Content-Encoding": "deflate"}))
     settings = {"CONCURRENT_REQUESTS": 1, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1, "REP_TIMEOUT": 5}
@@ -439,7 +439,7 @@ def deflate_bomb() -> bytes:
 async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, name: str) -> None:
     site = web.site(faults.fault(name))
     outcome = await crawl(site.urls(*PATHS), WITNESSES)
-    assert outcome_of(site) == faults.meaning_of(name)
+    assert outcome_of(site) == faults.MEANINGS[name]
     exceptions = {key.rpartition(".")[2] for key in outcome.stats if "exception_type" in key}
     assert exceptions == {"RobotsTxtDisallowed"}, "those of pages"
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)

@@ -18,8 +18,6 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
 import scrapy_rep
-from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.fetch import fetch_limit
 from scrapy_rep.reports.answers import Obedience, obedience
 from scrapy_rep.reports.records import Report
 from testing.counters import left_over
@@ -301,29 +299,6 @@ async def test_silent_sites_do_not_use_up_the_capacity(web: Web, crawl: Crawl, q
     assert {outcome.failure_of(site) for site in silent} == {"status 503"}, "no timeout"
     assert len(outcome.failures) == 60
     assert [site.paths for site in silent] == [["/robots.txt"]] * 20
-
-
-@pytest.mark.parametrize("queue", QUEUES)
-async def test_new_sites_are_fetched_however_many_others_are_silent(
-    web: Web, crawl: Crawl, queue: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needs_connections()
-    monkeypatch.setattr(fetch_limit, "OLD", 1)
-    silent = [web.site(silence, host=f"127.0.0.{number}") for number in range(11, 23)]
-    live = web.site(ALL)
-    urls = [site.url("/0") for site in silent] + live.urls(*numbers(3))
-    settings = {
-        **FIFO,
-        "SCHEDULER_PRIORITY_QUEUE": queue,
-        "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 2,
-        "REP_TIMEOUT": 60,
-        "CLOSESPIDER_TIMEOUT": 120,
-    }
-    outcome = await crawl(urls, settings, most=3)
-    assert outcome.stats["finish_reason"] == "enough"
-    assert live.page_paths == numbers(3)
-    ended = [error for error in outcome.failures.values() if isinstance(error, RobotsTxtDisallowed)]
-    assert ended, "the oldest fetches made room"
 
 
 class AtOnce(Visitor):
