@@ -233,7 +233,7 @@ _FAULTS: dict[str, dict[str, Page | Misbehaviour]] = {
         **_TOO_LARGE[RULES_HOLD],
     },
     RULES_HOLD_OR_NOT: {
-        "has more than it announces": raw(HEAD + length(RULES) + RULES + b"Allow: /private\n"),
+        "has more than it announces": raw(HEAD + length(RULES) + RULES + b"Allow: /private\n")
     },
 }
 """Responses to a request for robots.txt, by what they mean."""

@@ -24,13 +24,7 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import Database
-from scrapy_rep.reports.records import (
-    Event,
-    Report,
-    RobotsFile,
-    Run,
-    utc,
-)
+from scrapy_rep.reports.records import Event, Report, RobotsFile, Run, utc
 from scrapy_rep.reports.survey import Survey
 from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings, changed_settings
 from testing.clock import FakeClock

@@ -15,17 +15,7 @@ from scrapy_rep.frontier import backoff
 from testing.counters import left_over
 from testing.web import Page, Site, Web, between
 
-from .conftest import (
-    ALL,
-    EXEMPT,
-    Caller,
-    Crawl,
-    Visitor,
-    in_turn,
-    make_crawler,
-    numbers,
-    together,
-)
+from .conftest import ALL, EXEMPT, Caller, Crawl, Visitor, in_turn, make_crawler, numbers, together
 
 IN_FLIGHT = 8
 """CONCURRENT_REQUESTS_PER_DOMAIN."""
@@ -90,10 +80,7 @@ async def test_a_host_that_is_busy_for_long_is_warned_about_once(
         pytest.param(Visitor, {"DOWNLOAD_DELAY": 0.1}, id="wait for DOWNLOAD_DELAY"),
         pytest.param(Caller, {}, id="wait for a connection"),
         pytest.param(
-            Caller,
-            {"DOWNLOAD_DELAY": 0.1},
-            id="wait for both",
-            marks=pytest.mark.each_loop,
+            Caller, {"DOWNLOAD_DELAY": 0.1}, id="wait for both", marks=pytest.mark.each_loop
         ),
     ],
 )

@@ -356,27 +356,6 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl)
     assert noted == {path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]}
 
 
-# What is behind </html>
-
-SCRAPED = '<html><body><a href="/shown">shown</a></body></html>'
-BEHIND = ["", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>", SCRAPED]
-
-
-@pytest.mark.parametrize("between", BEHIND)
-async def test_html_behind_the_end_tag_counts(web: Web, crawl: Crawl, between: str) -> None:
-    """A browser adds it to the body. CSS and XPath find it as well."""
-    pages = {
-        "/noindex": html(f"{SCRAPED}{between}{NOINDEX_META}"),
-        "/nofollow": html(f'{SCRAPED}{between}<meta name="robots" content="nofollow">'),
-        "/link": html(f'{SCRAPED}{between}<a rel="nofollow" href="/hidden">hidden</a>'),
-    }
-    site = web.site(None, pages)
-    outcome = await crawl(site.urls(*pages), DROP, spider=ByCss)
-    assert site.page_paths == sorted([*pages, "/shown"])
-    assert "/noindex" not in reader(outcome).items
-    assert {"/nofollow", "/link"} <= {*reader(outcome).items}
-
-
 # Robots-Tag and licenses
 
 
@@ -503,34 +482,6 @@ async def test_the_training_preference_signal_is_no_verdict(web: Web, crawl: Cra
     for path, exception in dropped.items():
         assert str(exception).startswith(f"{site.url(path)} refuses ai-train (robots.txt, line ")
         assert str(exception).endswith(", for __usage_ai-training)")
-
-
-ALL = """\
-User-agent: *
-Content-Signal: ai-train=no
-Content-Usage: train-ai=n, search=y
-Allow: /
-
-User-agent: __usage_ai-training
-Disallow: /
-"""
-
-
-async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
-    page = html(
-        '<meta name="tdm-reservation" content="1">',
-        Content_Signal="ai-train=no, ai-input=no",
-        Content_Usage="train-ai=y, ai-use=y, search=y",
-    )
-    site = web.site(ALL, {"/a": page})
-    settings = {"REP_INTENDED_USES": ["search", "ai-input", "tdm"]}
-    outcome = await crawl(site.urls("/a"), settings, spider=Reader)
-    meta = outcome.responses[site.url("/a")].meta
-    usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
-    assert meta["robotstxt_usage"] == usage
-    [(_, exception)] = reader(outcome).dropped
-    statement = "Content-Signal: ai-train=no, ai-input=no"
-    assert str(exception) == f"{site.url('/a')} refuses ai-input, tdm ({statement})"
 
 
 # Pages that require a payment or a license

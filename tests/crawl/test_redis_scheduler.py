@@ -188,10 +188,7 @@ async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path
     asked = [Request(url) for site in (*sites, paced) for url in site.urls("/1", "/2", "/private")]
     cluster = RedisCluster(tmp_path)
     try:
-        values = {
-            **settings(cluster.url),
-            "SCHEDULER_PERSIST": False,
-        }
+        values = {**settings(cluster.url), "SCHEDULER_PERSIST": False}
         await crawl(asked, values)
         assert cluster.key_names() == set()
     finally:

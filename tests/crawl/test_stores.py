@@ -32,15 +32,7 @@ from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
-from .conftest import (
-    PRIVATE,
-    Crawl,
-    Disturber,
-    Visitor,
-    make_crawler,
-    run_crawler,
-    together,
-)
+from .conftest import PRIVATE, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
 from .test_middleware import Listener
 
 PATHS = ("/", "/private/1")
@@ -206,7 +198,6 @@ async def refused(url: str) -> str:
     ("value", "message"),
     [
         ("postgres://h/db", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
-        ("memory://a b", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
         ("sqlite:////nowhere/at/all.db", "which cannot be used: there is no folder /nowhere/at"),
         ("sqlite:///{}/other.db", "or a store of another version: choose another path"),
         ("redis://127.0.0.1:1/0", "127.0.0.1:1. Connection refused"),
@@ -224,19 +215,6 @@ async def test_an_unusable_store_stops_the_crawl_at_its_start(
     said = await refused(value)
     assert said.startswith(f"REP_STORE is {value.replace('127.0.0.1:x/0', '***')!r}")
     assert message in said
-
-
-async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
-    try:
-        said = await refused(server.url.replace("right", "wrong"))
-    finally:
-        server.kill()
-    assert f"redis://:***@127.0.0.1:{server.port}/0" in said
-    assert "password" in said
-    assert "wrong" not in said
 
 
 # The pace of a site, among several crawlers

@@ -9,12 +9,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
-from scrapy_rep.stores.fallback import (
-    FIRST_RETRY,
-    RETRY_INTERVAL,
-    WARNING_INTERVAL,
-    FallbackStore,
-)
+from scrapy_rep.stores.fallback import FIRST_RETRY, RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
 from testing.clock import FakeClock
 
