@@ -177,14 +177,6 @@ async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None
         assert left_over(worker) == []
 
 
-async def test_a_header_of_a_megabyte_ends_each_request_once(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL, {"*": in_turn(busy("9" * 1_000_000))})
-    settings = {"REP_MAX_BACKOFF": 0.6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    outcome = await crawl(site.urls("/a", "/b"), settings)
-    assert len(outcome.responses) + len(outcome.failures) == 2
-    assert left_over(outcome.crawler) == []
-
-
 @pytest.mark.parametrize(
     ("status", "settings"),
     [(408, {}), (403, {}), (429, {"REP_BACKOFF": False}), (500, {"REP_BACKOFF": False})],

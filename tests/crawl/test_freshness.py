@@ -277,27 +277,6 @@ async def test_waiting_requests_get_the_verdict_in_their_order(web: Web, crawl: 
     assert left_over(outcome.crawler) == []
 
 
-async def test_a_site_that_answers_is_not_delayed(web: Web, crawl: Crawl) -> None:
-    """The others answer again only when it is complete."""
-    live = web.site(PRIVATE)
-    late = answer_when(lambda: len(live.page_paths) == 20, text(PRIVATE))
-    down = [web.site(failing(1, page=late), host=f"127.0.0.{number}") for number in range(11, 15)]
-    urls = [url for site in down for url in site.urls(*numbers(10))]
-    outcome = await crawl(urls + live.urls(*numbers(20)), {**WAIT, "CONCURRENT_REQUESTS": 2})
-    assert not outcome.failures
-    assert [site.page_paths for site in down] == [sorted(numbers(10))] * 4
-    assert [site.robots_fetches for site in down] == [2] * 4
-    assert live.page_paths == sorted(numbers(20))
-
-
-@pytest.mark.parametrize("retry_after", ["30", "3600"])
-async def test_a_late_attempt_drops_requests(web: Web, crawl: Crawl, retry_after: str) -> None:
-    site = web.site(failing(10, retry_after))
-    outcome = await crawl(site.urls(*numbers(12)), {**WAIT, "REP_MAX_WAIT": 2})
-    assert site.paths == ["/robots.txt"]
-    assert outcome.reasons == dict.fromkeys(site.urls(*numbers(12)), Reason.UNREACHABLE)
-
-
 async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web) -> None:
     """The policy of an origin stays in the cache until its requests are dropped."""
     down = web.site(failing(1000, "250"))

@@ -83,9 +83,10 @@ async def test_a_disallow_is_added_to_the_sites_rules(web: Web, crawl: Crawl, wr
 
 
 @pytest.mark.parametrize("site_of_rule", ["127.0.0.1", "0x7f.0.0.1", "[::ffff:7f00:1]", "origin"])
-async def test_a_disallowed_site_receives_nothing_whatever_the_spelling_of_its_address(
+async def test_a_disallowed_site_receives_nothing(
     web: Web, crawl: Crawl, write: Write, site_of_rule: str
 ) -> None:
+    """Its address is the same in every spelling."""
     site = web.site()
     hosts = ["127.0.0.1", "0x7f.1", "0177.0.0.1", "2130706433", "[::ffff:127.0.0.1]"]
     urls = [f"http://{host}:{site.port}/a" for host in hosts]

@@ -18,7 +18,7 @@ from scrapy_rep.clock import Clock
 from scrapy_rep.frontier import hosts
 from scrapy_rep.policies import origins
 from testing.clock import FakeClock
-from testing.faults import answer_when, raw
+from testing.faults import answer_when
 from testing.web import Page, Web, gaps, redirect
 
 from .conftest import ALL, EXEMPT, Crawl, InTurn, delayed, in_turn, numbers
@@ -168,13 +168,6 @@ async def test_the_pace_is_kept_where_no_download_slot_is_passed(web: Web, crawl
     assert all(second[0] - first[1] > 0.19 for first, second in pairwise(Browser.visits))
 
 
-async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(300))
-    outcome = await crawl(site.urls("/a"))
-    assert site.paths == ["/robots.txt", "/a"]
-    assert "robotstxt/wait_count/pace" not in outcome.stats
-
-
 @pytest.mark.parametrize(
     ("meta", "stored", "first"),
     [
@@ -226,22 +219,6 @@ async def test_a_redirect_keeps_the_pace_of_its_target(web: Web, crawl: Crawl) -
 
 WINDOW = ALL + "Visit-time: 0600-0845\n"
 MIDNIGHT, HOUR = 20_000 * 86_400, 3600
-
-
-async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: FakeClock) -> None:
-    answer = raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(WINDOW)}\r\n\r\n{WINDOW}".encode())
-
-    async def two_seconds_early(*connection: Any) -> None:
-        clock.set_forward = MIDNIGHT + 6 * HOUR - 2 - clock.now
-        await answer(*connection)
-
-    site, other = web.site(two_seconds_early), web.site(ALL)
-    settings = {"CONCURRENT_REQUESTS": 2}
-    await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
-    assert site.page_paths == ["/a", "/b", "/c"]
-    first = min(r.at for r in site.received if r.path != "/robots.txt")
-    assert first - site.received[0].at > 0.5
-    assert max(r.at for r in other.received) < first, "nobody else waits"
 
 
 async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: FakeClock) -> None:

@@ -36,7 +36,6 @@ from .conftest import (
     Visitor,
     in_turn,
     make_crawler,
-    needs_connections,
     numbers,
     together,
 )
@@ -164,21 +163,6 @@ async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
     assert outcome.stats["finish_reason"] == "finished"
     assert outcome.warnings == []
     assert redis_server.client.hlen("{visitor:requests}:1:bodies") == 0
-
-
-async def test_sites_that_do_not_answer_do_not_delay_others(
-    web: Web, crawl: Crawl, redis_server: RedisServer
-) -> None:
-    needs_connections()
-    silent = [web.site(Page(PRIVATE, delay=60), host=f"127.0.4.{n}") for n in range(1, 21)]
-    live = web.site(PRIVATE)
-    asked = [Request(url) for site in silent for url in site.urls("/1", "/2")]
-    asked += [Request(url) for url in live.urls("/1", "/2", "/private", "/3")]
-    stop = {"CONCURRENT_REQUESTS": 8, "CLOSESPIDER_PAGECOUNT": 3, "CLOSESPIDER_TIMEOUT": 120}
-    outcome = await crawl(asked, {**settings(redis_server.url), **stop})
-    assert outcome.stats["finish_reason"] == "closespider_pagecount"
-    assert live.page_paths == ["/1", "/2", "/3"]
-    assert not any(site.page_paths for site in silent)
 
 
 @pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")

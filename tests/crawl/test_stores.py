@@ -315,15 +315,6 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
 
 
 @on_disk
-async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict[str, Any]) -> None:
-    """The claim outlasts the fetch, so that the other crawler gets its result."""
-    site = web.site(Page(PRIVATE, delay=30))
-    crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
-    assert site.paths == ["/robots.txt"]
-
-
-@on_disk
 async def test_claims_are_renewed_while_a_crawl_fetches(
     web: Web, crawl: Crawl, kept: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
