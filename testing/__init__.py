@@ -7,9 +7,9 @@ Servers on loopback:
 
 Crawls:
 
-- ``soak`` has many faulty origins: ``soak_server`` serves, ``soak_worker`` crawls, ``soak_laws``
-  judges. ``simulation`` runs random crawls on a virtual clock.
+- ``simulation`` runs random crawls on a virtual clock; ``clock`` is one that a test moves.
 - ``counters`` finds what a crawl did not release; ``measure`` measures its memory.
+- ``report_samples`` has event logs without a crawl; ``archives`` reads the archive of one.
 
 Files:
 
