@@ -270,6 +270,14 @@ async def test_a_known_origin_awaits_nothing(web: Web) -> None:
                 spider.outcome.middleware.process_request(Request(site.url(path))).send(None)
 
 
+async def test_no_more_origins_are_kept_than_the_setting_says(web: Web, crawl: Crawl) -> None:
+    sites = [web.site(PRIVATE) for _ in range(5)]
+    outcome = await crawl([site.url("/a") for site in sites], {"REP_CACHE_SIZE": 2})
+    outcome.middleware.crawl.poll()  # as every half second of the crawl
+    assert len(outcome.middleware.origins) == 2
+    assert [site.paths for site in sites] == [["/robots.txt", "/a"]] * 5
+
+
 # Download slots
 
 
