@@ -587,10 +587,7 @@ class Asker(Spider):
                 errback=self.failed,
                 priority=ask.priority,
                 cb_kwargs={"number": number},
-                meta={
-                    "fate": ask.fate,
-                    **({"dont_obey_robotstxt": True} if ask.exempt else {}),
-                },
+                meta={"fate": ask.fate, **({"dont_obey_robotstxt": True} if ask.exempt else {})},
             )
             if ask.called:
                 call = self._call(request.replace(callback=NO_CALLBACK, errback=None), number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -22,13 +21,9 @@ from scrapy.http import Response
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
-from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
-from scrapy_rep.reports.archive import read
-from scrapy_rep.reports.pages import report_summary
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import OriginReport, Report
-from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
 from tests.stores.worker import workers
@@ -275,27 +270,6 @@ async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: 
     assert origin.counts.delayed == outcome.stats["robotstxt/wait_count/pace"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "applied"),
-    [({"REP_MAX_CRAWL_DELAY": 0.1}, 0.1), ({"REP_OBEY_RATE_LIMITS": False}, None)],
-)
-async def test_a_pace_that_is_not_kept_is_not_the_one_that_was_asked_for(
-    web: Web, reported: Reported, settings: dict[str, Any], applied: float | None
-) -> None:
-    site = web.site("User-agent: *\nCrawl-delay: 50\n")
-    report = await reported(site.urls(*numbers(3)), settings)
-    (host,) = report.hosts
-    assert max(gaps(site)) < 50
-    assert (host.asked, host.applied, host.below_asked, host.below_applied) == (50, applied, 2, 0)
-    pace = origin_in(report, site).pace
-    assert pace is not None
-    assert (pace.asked, pace.applied) == (50, applied or 0)
-    (answer,) = (line for line in report_summary(report).splitlines() if line.startswith("Pace"))
-    (name,) = settings
-    assert answer.startswith("Pace\x1fNo: ")
-    assert name in answer
-
-
 # Bounds and bad input.
 
 
@@ -391,36 +365,6 @@ async def test_tdm_files_are_no_pages(web: Web, reported: Reported) -> None:
     counts = origin_in(report, site).counts
     assert (counts.sent, counts.dropped) == (1, 1)
     assert counts.sent + counts.robots_txt == len(site.received) == 3
-
-
-async def test_report_store_and_archive_have_the_same_hash(
-    web: Web, reported: Reported, tmp_path: Path
-) -> None:
-    long = ROBOTS.encode() + b"#" * SIZE_LIMIT
-    wrapped = f"<html><head></head><body><pre>{ROBOTS}</pre></body></html>"
-    moved = web.site(pages={"/moved.txt": text(ROBOTS + "# moved\n")})
-    packed = Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"})
-    files = [text(ROBOTS), packed, Page(long), Page(wrapped), Page(ROBOTS.encode("utf-16"))]
-    files += [Page(b""), redirect(moved.url("/moved.txt"))]
-    sites = [web.site(file) for file in files]
-    database, warc = tmp_path / "store.sqlite", tmp_path / "a.warc.gz"
-    settings = {"REP_STORE": f"sqlite:///{database}", "REP_ARCHIVE": str(warc)}
-    report = await reported([site.url("/a") for site in sites], settings)
-    (run,) = report.runs
-    assert (run.archive, run.archive_sha256) == (str(warc), sha256(warc.read_bytes()).hexdigest())
-    store = SQLiteStore(database, ttl=1e9)
-    stored = dict(store.entries())
-    store.disconnect()
-    archived = {each.origin: each.sha256 for each in read(warc, print) if each.status == 200}
-    for site in sites:
-        entry = stored[site.root]
-        assert entry is not None
-        assert entry.copy is not None
-        (version,) = origin_in(report, site).versions
-        assert version.result == ("rules" if entry.body else "empty")
-        assert version.sha256 == entry.copy.sha256 == archived[site.root]
-        assert sha256(entry.body or b"").hexdigest() == version.sha256
-    assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"
 
 
 # Its page

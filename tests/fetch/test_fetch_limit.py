@@ -14,7 +14,8 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.downloader import in_words
 from scrapy_rep.fetch.fetch_limit import OLD, FetchLimit, Permit
-from tests.frontier.doubles import FakeClock, FakeEngine, settle
+from testing.clock import FakeClock, settle
+from tests.frontier.doubles import FakeEngine
 
 LONG = 3600
 
@@ -76,7 +77,7 @@ async def test_a_download_is_cancelled_with_its_caller() -> None:
 
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
     clock, engine, ended = FakeClock(), FakeEngine(), list[int]()
-    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
+    limit = FetchLimit(3, clock, engine, None)
 
     async def fetch(number: int) -> None:
         async with limit.permit() as permit:

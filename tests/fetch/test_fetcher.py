@@ -19,7 +19,7 @@ from scrapy_rep.origin import Origin
 from scrapy_rep.policies.policies import Policies
 from scrapy_rep.protocol.access import Rules, Unreachable
 from scrapy_rep.settings import Settings
-from tests.frontier.doubles import FakeClock, settle
+from testing.clock import FakeClock, settle
 
 ORIGIN = "http://a.example"
 PAGE = Request(f"{ORIGIN}/", headers={"Proxy-Authorization": "secret"})

@@ -16,8 +16,9 @@ from scrapy_rep.frontier.look_ahead import LOOK_AHEAD, PAGES_IN_BETWEEN
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 from scrapy_rep.frontier.queued import record_waits, waiting
 from scrapy_rep.policies.gate import Gate, Place, Wait
+from testing.clock import settle
 
-from .doubles import FakeCrawl, begin, settle
+from .doubles import FakeCrawl, begin
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -406,7 +407,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.wait(caller, robots_txt, later)
     await settle()
     assert caller in crawl.frontier.waiters
-    assert crawl.engine.extra == {caller, robots_txt, later}
+    assert {*crawl.engine.extra} == {caller, robots_txt, later}
     for expected in (robots_txt, caller, later):
         crawl.end(last)
         await crawl.clock.run(5)
@@ -416,7 +417,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.end(last)
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
-    assert crawl.engine.extra == set()
+    assert not crawl.engine.extra
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:

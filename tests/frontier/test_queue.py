@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
-from types import MethodType, SimpleNamespace
+from types import MethodType
 from typing import Any
 
 import pytest
@@ -55,12 +55,7 @@ class StoredCrawl(FakeCrawl):
         )
         self.policies.gates = defaultdict(lambda: READY)
         crawler: Any = self.crawler
-        downloader = SimpleNamespace(
-            slots={},
-            get_slot_key=lambda request: self.policies.address(request).host,
-            middleware=crawler.engine.downloader.middleware,
-        )
-        crawler.engine = SimpleNamespace(downloader=downloader)
+        crawler.engine.downloader.get_slot_key = lambda each: self.policies.address(each).host
         crawler.spider = crawler._create_spider("stored")
         self.scheduler = Scheduler.from_crawler(self.crawler)
         self.scheduler.open(crawler.spider)

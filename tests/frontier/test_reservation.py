@@ -13,8 +13,9 @@ from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, TURN, Reservations
 from scrapy_rep.stores.base import LEASE
+from testing.clock import FakeClock
 
-from .doubles import BEGUN, FakeClock, FakeCrawl
+from .doubles import BEGUN, FakeCrawl
 
 
 class Shared:

@@ -256,8 +256,12 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     [
         ("<!doctype html><html><head><title>A page</title>|</head><body></body></html>", NOINDEX),
         ("<head></head><body><p>text|", NOINDEX),  # also in the body
-        # The crawl in test_page_middleware has more behind the end tag of html.
-        ("<frameset></frameset></html>|", NOINDEX),  # a browser adds it to the body
+        # Behind the end tag of html: a browser adds it to the body.
+        *((f"<html><body></body></html>{between}|", NOINDEX) for between in (
+            "", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>",
+            "<html><body></body></html>",
+        )),
+        ("<frameset></frameset></html>|", NOINDEX),
         ("<html></html><!-- | -->", {}),
         ("<html></html><template>|</template>", {}),
         ("<noscript>|</noscript>", NOINDEX),  # scripts do not run
@@ -277,7 +281,7 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
         ("<template><template></template>|</template>", {}),
         ("<meta name=robots content=noindex", {}),  # never closed
     ],
-)
+)  # fmt: skip
 def test_html_where_a_meta_element_counts(before_and_after: str, expected: dict[str, Any]) -> None:
     assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == expected
 

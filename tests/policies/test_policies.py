@@ -13,7 +13,7 @@ from scrapy_rep.policies.policies import Policies
 from scrapy_rep.protocol.access import CopyInfo, Rules, Unreachable
 from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
-from tests.frontier.doubles import FakeClock
+from testing.clock import FakeClock
 
 ORIGIN = "http://a.example"
 AGENT = ("*",)
