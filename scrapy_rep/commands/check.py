@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
-from ..fetch.fetcher import access_policy
-from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import Answer, CopyInfo, NotModified, event_of
 from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
@@ -25,7 +23,6 @@ from ..protocol.printable import printable
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.verdict import Reason, Verdict
 from ..reports.records import count, moment
-from ..settings import turns_obeying_off
 from . import sources
 from .context import (
     Context,
@@ -171,10 +168,7 @@ def check_tool(
         is_wrong = robots and sources.lacks_slash(name)
         refuse_if(is_wrong, f"{name} is neither a path nor a URL: write /{name}, or https://{name}")
     listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
-    if turns_obeying_off(context.scrapy_settings):
-        context.warn(
-            "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
-        )
+    _warn_if_off(context)
     named = agents_of(agents, context, outside=ANY_CRAWLER)
     refuse_if(plan and len(named) > 1, "--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
@@ -187,6 +181,15 @@ def check_tool(
     checker = _Checker(context, named, every, kinds, file, archives, plan, explains, total)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
+
+
+def _warn_if_off(context: Context) -> None:
+    if context.has_settings:
+        from ..settings import turns_obeying_off  # it needs Scrapy
+
+        if turns_obeying_off(context.scrapy_settings):
+            text = "a crawl of this project ignores all of this"
+            context.warn(f"the settings turn ROBOTSTXT_OBEY off: {text}")
 
 
 def _is_path(url: str) -> bool:
@@ -290,6 +293,9 @@ class _Checker:
 
     def _replay(self, targets: list[Target]) -> None:
         """Read policies in the archives, and note since when pages may not be fetched or used."""
+        from ..fetch.fetcher import access_policy  # they need Scrapy
+        from ..origin import Origin, UnreachablePolicy
+
         self.policies, self.since = {}, {}
         wanted = defaultdict(list)
         for target in targets:
@@ -329,7 +335,7 @@ class _Checker:
         """Whether ``--only`` lists a URL. Adds to the record why, and since when."""
         record.refused, record.since = [], self.since.get((record.url, record.agent))
         if REFUSED in self.kinds and policy is not None:
-            uses = self.context.settings.intended_uses
+            uses = self.context.settings.intended_uses if self.context.has_settings else ()
             record.refused = refusals(policy, agent, record.url, uses)
         if policy is not None and policy.access.source == "store":
             record.since = policy.access.unreachable_since or policy.access.fetched_at

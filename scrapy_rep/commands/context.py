@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import os
 import re
 import sys
 import time
@@ -128,6 +129,14 @@ class Context:
         self._repeated: Counter[str] = Counter()
         if given:
             self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
+
+    @functools.cached_property
+    def has_settings(self) -> bool:
+        """Whether there may be settings: of the user, or of a project, which only Scrapy finds."""
+        folders = (Path.cwd(), *Path.cwd().parents)
+        is_project = any(Path(each, "scrapy.cfg").is_file() for each in folders)
+        is_named = is_project or "SCRAPY_SETTINGS_MODULE" in os.environ
+        return is_named or self._project is not None or bool(self._given)
 
     @functools.cached_property
     def scrapy_settings(self) -> ScrapySettings:

@@ -352,14 +352,22 @@ def test_completion(
 def test_tools_without_a_crawl_do_not_import_scrapy(run: Run) -> None:
     """Scrapy takes half of the time of these tools."""
     assert run("show", "robots.txt").code == 0
-    write(x_txt="allow * /")
-    for arguments in (
-        ["lint", "robots.txt"], ["lint", "robots.txt", "--diff"], ["show", "robots.txt"],
-        ["rule"], ["crawlers"], ["test", "x.txt"], ["diff", "robots.txt", "robots.txt"],
-    ):  # fmt: skip
-        code = (
-            "import sys; from scrapy_rep.commands.main import main\n"
-            f"main({arguments!r}); sys.exit('scrapy' in sys.modules)"
-        )
-        done = tool(python=("-c", code))
-        assert done.code == 0, (arguments, done.err)
+    write(x_txt="allow * /\nallow Googlebot /private/press/", urls_txt="/a\n/b")
+    given = (
+        "check /a", "check --robots robots.txt /a", "check --robots robots.txt /a /b -a Googlebot",
+        "check --robots robots.txt --from urls.txt", "check --robots - /a",
+        "check --robots robots.txt /a --only disallowed,refused", "check /a -a ai-training --json",
+        "lint robots.txt", "lint robots.txt --diff", "lint .", "lint robots.txt --fix",
+        "show robots.txt", "show robots.txt --json", "diff robots.txt robots.txt", "rule",
+        "rule R202", "crawlers", "crawlers google", "test x.txt", "test x.txt --robots robots.txt",
+        "check --help", "--version",
+    )  # fmt: skip
+    code = (
+        "import sys; from scrapy_rep.commands.main import main\n"
+        "for each in sys.argv[1:]:\n"
+        "    code = main(each.split())\n"
+        "    found = sys.modules.keys() & {'scrapy', 'twisted'}\n"
+        "    if code > 1 or found: sys.exit(f'{each}: {code}, {found}')"
+    )
+    done = tool(*given, python=("-c", code))
+    assert done.code == 0, done.err
