@@ -128,7 +128,7 @@ def lint_tool(
     found: list[Finding] = []
     unknown = matters = False
     sources = [source for each in names for source in _files(each)]
-    for name, body, about_site in _bodies(sources, context):
+    for name, body, about_site in context.counted(_bodies(sources, context), "files", len(sources)):
         unknown |= body is None and not about_site
         if not diff:
             about_site = [finding for finding in about_site if finding.code in codes]
