@@ -187,8 +187,8 @@ LINES = [
         re.compile(rb"/[^ \t:]*\Z").match,
     ),
 ]
-"""What is tested in all lines without their comments. ``{found}`` stands for the text at the place,
-and ``{point}`` for the number of its first character. Of several mistakes the first is reported, and none in the value."""
+"""What is tested in all lines without their comments. Of several mistakes the first is reported.
+``{found}`` is the text at its place, and ``{point}`` the number of the first character there."""
 
 _PATH, _URL = re.compile(rb"[/*][^ \t]*").fullmatch, re.compile(rb"https?://[^ \t]+").fullmatch
 BELOW = {
