@@ -323,10 +323,7 @@ async def test_expectations_of_urls_ask_their_sites(web: Web, cli: Cli) -> None:
         ("check -a gptb", ["plain,GPTBot"]),
         ("view -a ai-t", ["plain,ai-training"]),
         ("crawlers ccb", ["plain,CCBot"]),
-        (
-            "lint --select R4,R60",
-            [f"plain,R4,R60{number}" for number in (1, 3, 5, 7, 8, 9)],
-        ),
+        ("lint --select R4,R60", [f"plain,R4,R60{number}" for number in (1, 3, 5, 7, 8, 9)]),
         ("rule missing-", ["plain,missing-colon", "plain,missing-slash"]),
         ("show -s REP_TI", ["plain,REP_TIMEOUT="]),
         ("show -s ROBOTSTXT_O", ["plain,ROBOTSTXT_OBEY="]),
@@ -334,7 +331,7 @@ async def test_expectations_of_urls_ask_their_sites(web: Web, cli: Cli) -> None:
         ("check --robots rob", ["file,rob"]),
         ("survey x", ["file,x"]),
     ],
-)
+)  # fmt: skip
 def test_completion(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -75,40 +75,29 @@ def test_a_purpose_stands_for_all_its_crawlers(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (
-            "alow x /",
-            "write 'allow AGENT PATH', 'disallow AGENT PATH', 'grant USE PATH' or 'refuse",
-        ),
+        ("alow x /",
+         "write 'allow AGENT PATH', 'disallow AGENT PATH', 'grant USE PATH' or 'refuse"),
         ("refuse train-ai", "write 'allow AGENT PATH',"),
         ("allow train-ai x /", "write 'allow AGENT PATH',"),
         ("refuse train-ai a b /", "write 'allow AGENT PATH',"),
-        (
-            "refuse training /",
-            "'training' is not a use: write train-ai, ai-use, search, ai-train, ai",
-        ),
+        ("refuse training /",
+         "'training' is not a use: write train-ai, ai-use, search, ai-train, ai"),
         ("refuse tdm /", "'tdm' is not a use"),
         ("allow * admin", "'admin' is neither a path nor a URL: write '/admin'"),
         ("refuse search a/b.html", "'a/b.html' is neither a path nor a URL: write '/a/b.html'"),
         ("allow * index.html", "'index.html' is neither a path nor a URL: write '/index.html'"),
-        (
-            "allow Googlbot /x",
-            "no known crawler has the product token 'Googlbot': write 'Googlebot'",
-        ),
-        (
-            "allow gpt-bot /x",
-            "no known crawler has the product token 'gpt-bot': write 'GPTBot' if",
-        ),
-        (
-            "allow __usage_ai /x",
-            "no use has the policy token '__usage_ai': write '__usage_ai-training'",
-        ),
+        ("allow Googlbot /x",
+         "no known crawler has the product token 'Googlbot': write 'Googlebot'"),
+        ("allow gpt-bot /x", "no known crawler has the product token 'gpt-bot': write 'GPTBot' if"),
+        ("allow __usage_ai /x",
+         "no use has the policy token '__usage_ai': write '__usage_ai-training'"),
         ("allow /", "write 'allow AGENT PATH'"),
         ("allow a b /", "write 'allow AGENT PATH'"),
         ("allow a mailto:x", "'mailto:x' is neither a path nor a URL"),
         ("allow a //", "'//' is neither a path nor a URL"),
         ("allow a http://[\x1b[2J", r"'http://[\x1b[2J' is neither a path nor a URL"),
     ],
-)
+)  # fmt: skip
 def test_lines_that_are_refused(run: Run, line: str, message: str) -> None:
     write(bad_txt=f"# first\n{line}\n")
     done = run("test", "bad.txt", "--robots", "robots.txt")

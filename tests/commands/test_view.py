@@ -327,44 +327,26 @@ def test_meta_elements_that_no_crawler_reads(markup: str, written: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "found"),
     [
-        (
-            "X-Robots-Tag",
-            "noindex nofollow",
-            ["'noindex nofollow' is not understood: write noindex,"],
-        ),
-        (
-            "X-Robots-Tag",
-            "mybot: noindex;nofollow",
-            ["'noindex;nofollow' is not understood: write"],
-        ),
-        (
-            "X-Robots-Tag",
-            "no-index, No_Follow",
-            ["'no-index' is", "'No_Follow' is not understood: wr"],
-        ),
-        (
-            "X-Robots-Tag",
-            "max-snippet: fifty",
-            ["'max-snippet: fifty' is not understood: write max-s"],
-        ),
-        (
-            "X-Robots-Tag",
-            "unavailable_after: 25/06/2010",
-            ["'unavailable_after: 25/06/2010' is not"],
-        ),
+        ("X-Robots-Tag", "noindex nofollow",
+         ["'noindex nofollow' is not understood: write noindex,"]),
+        ("X-Robots-Tag", "mybot: noindex;nofollow",
+         ["'noindex;nofollow' is not understood: write"]),
+        ("X-Robots-Tag", "no-index, No_Follow",
+         ["'no-index' is", "'No_Follow' is not understood: wr"]),
+        ("X-Robots-Tag", "max-snippet: fifty",
+         ["'max-snippet: fifty' is not understood: write max-s"]),
+        ("X-Robots-Tag", "unavailable_after: 25/06/2010",
+         ["'unavailable_after: 25/06/2010' is not"]),
         ("X-Robots-Tag", "unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", []),
         ("X-Robots-Tag", "max-image-preview: big", ["'max-image-preview: big' is not understood"]),
         ("X-Robots-Tag", "all, noydir, otherbot: noindex, max-snippet: -1", []),
-        (
-            "X-Robots-Tags",
-            "noindex",
-            ["'the header X-Robots-Tags' is not understood: write X-Robots"],
-        ),
+        ("X-Robots-Tags", "noindex",
+         ["'the header X-Robots-Tags' is not understood: write X-Robots"]),
         ("X-Robot-Tag", "noindex", ["'the header X-Robot-Tag' is"]),
         ("Robots-Tag", "*;noindex", []),
         ("X-Request-Id", "noindex", []),
     ],
-)
+)  # fmt: skip
 async def test_what_is_not_understood(
     web: Web, cli: Cli, name: str, value: str, found: list[str]
 ) -> None:
