@@ -110,7 +110,6 @@ LOST = Check(
 
 # Lines
 
-
 LINES = [
     Check(
         Code.INVISIBLE_CHARACTER,
@@ -122,12 +121,10 @@ LINES = [
             rb"\xc2[\xa0\xad]|\xe2\x80[\x8b\x8e\x8f\xa8-\xaf]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
         ).search,
     ),
-    Check(
-        Code.OTHER_COMMENT_MARK,
-        "comments begin with '#', not with '{found}': the lines below this one are read as rules",
-        "write '#' in front of each line of the comment",
-        re.compile(rb"<!--(?!.*-->)|/\*(?=[ \t*]|\Z)(?!.*\*/)").match,
-    ),
+    Check(Code.OTHER_COMMENT_MARK,
+          "comments begin with '#', not with '{found}': the lines below this one are read as rules",
+          "write '#' in front of each line of the comment",
+          re.compile(rb"<!--(?!.*-->)|/\*(?=[ \t*]|\Z)(?!.*\*/)").match),
     Check(
         Code.OTHER_COMMENT_MARK,
         "comments begin with '#', not with '{found}': crawlers skip a line that they cannot read",
@@ -148,16 +145,13 @@ LINES = [
             re.IGNORECASE,
         ).match,
     ),
-    Check(
-        Code.SEVERAL_RECORDS,
-        "'{found}' does not end the line: what is behind it is a part of the value",
-        "write each record on a line of its own",
-        re.compile(
-            rb"(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])[ \t]*%b[ \t]*:"
-            % _ANY_NAME,
-            re.IGNORECASE,
-        ).search,
-    ),
+    Check(Code.SEVERAL_RECORDS,
+          "'{found}' does not end the line: what is behind it is a part of the value",
+          "write each record on a line of its own",
+          re.compile(
+              rb"(?i)(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])[ \t]*%b[ \t]*:"
+              % _ANY_NAME
+          ).search),
     Check(
         Code.HTML_IN_LINE,
         "'{found}' is HTML, which a crawler reads as a part of the line",
@@ -168,25 +162,16 @@ LINES = [
             re.IGNORECASE,
         ).search,
     ),
-    Check(
-        Code.NO_COLON,
-        "the address of a sitemap without a field is skipped",
-        "write 'Sitemap: {found}'",
-        re.compile(rb"https?://[^ \t]*(?:sitemap|\.xml|\.gz)[^ \t]*\Z", re.IGNORECASE).match,
-    ),
-    Check(
-        Code.NO_COLON,
-        "a URL without a field is skipped",
-        "write 'Sitemap: {found}' if it is a sitemap, or '#' in front of it",
-        re.compile(rb"(?:https?://|www\.)[^ \t]+\Z", re.IGNORECASE).match,
-    ),
-    Check(
-        Code.NO_COLON,
-        "a path without a field is skipped",
-        "write 'Disallow: {found}' or 'Allow: {found}', or '#' in front of it",
-        re.compile(rb"/[^ \t:]*\Z").match,
-    ),
-]
+    Check(Code.NO_COLON, "the address of a sitemap without a field is skipped",
+          "write 'Sitemap: {found}'",
+          re.compile(rb"(?i)https?://[^ \t]*(?:sitemap|\.xml|\.gz)[^ \t]*\Z").match),
+    Check(Code.NO_COLON, "a URL without a field is skipped",
+          "write 'Sitemap: {found}' if it is a sitemap, or '#' in front of it",
+          re.compile(rb"(?i)(?:https?://|www\.)[^ \t]+\Z").match),
+    Check(Code.NO_COLON, "a path without a field is skipped",
+          "write 'Disallow: {found}' or 'Allow: {found}', or '#' in front of it",
+          re.compile(rb"/[^ \t:]*\Z").match),
+]  # fmt: skip
 """What is tested in all lines without their comments. Of several mistakes the first is reported.
 ``{found}`` is the text at its place, and ``{point}`` the number of the first character there."""
 
@@ -208,144 +193,88 @@ def _unreadable(field: bytes, expected: str) -> Check:
     (parse,) = (row.parse for row in RECORD_TYPES if row.field == field)
     message = f"{field.decode()} {{value}} cannot be read and is ignored"
     advice = f"write {expected}"
-    return Check(
-        Code.UNREADABLE_VALUE,
-        message,
-        advice,
-        lambda value: parse(value) is None,
-    )
+    return Check(Code.UNREADABLE_VALUE, message, advice, lambda value: parse(value) is None)
 
 
 def _urls(name: str) -> list[Check]:
     return [
-        Check(
-            Code.SEVERAL_VALUES,
-            f"a line has one {name}, and {{value}} is read as one URL",
-            f"write a {name} line for each URL",
-            re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search,
-        ),
-        Check(
-            Code.RELATIVE_URL,
-            f"the {name} {{value}} is not an absolute URL",
-            f"write its whole URL, such as https://example.com/{name}.xml",
-            lambda value: path_of_url(value) is None,
-        ),
-    ]
+        Check(Code.SEVERAL_VALUES, f"a line has one {name}, and {{value}} is read as one URL",
+              f"write a {name} line for each URL",
+              re.compile(rb"(?i)[ \t,;](?:https?:)?//").search),
+        Check(Code.RELATIVE_URL, f"the {name} {{value}} is not an absolute URL",
+              f"write its whole URL, such as https://example.com/{name}.xml",
+              lambda value: path_of_url(value) is None),
+    ]  # fmt: skip
 
 
 _SPACE_IN_FRONT = re.compile(rb"/[ \t]+(?=[^ \t])")
 # Two quotation marks may be those of a script.
 _SLIP_AT_END = re.compile(rb"(?:(?<=[\w/)])[;,]+|\\[nrt]|(?<!['\"`])['\"`])\Z")
 _PATTERNS = [
-    Check(
-        Code.OTHER_COMMENT_MARK,
-        "comments begin with '#', and {value} is one path",
-        "write '#' in front of a comment",
-        re.compile(rb"[ \t](?:(?:/\*|;|--)(?=[ \t]|\Z)|//(?=[^/]))").search,
-    ),
-    Check(
-        Code.SEVERAL_VALUES,
-        "the pattern {value} is one path, with a comma or a space in it",
-        "write a line for each path; for a space in a path write '%20'",
-        re.compile(rb"[ \t,]/|,[ \t]").search,
-    ),
-    Check(
-        Code.REGULAR_EXPRESSION,
-        "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
-        "write a rule for each beginning of a path, with '*' for any characters",
-        REGULAR_EXPRESSION,
-    ),
-    Check(
-        Code.SPACE_BEHIND_SLASH,
-        "the space behind a slash in {value} is a part of the path, and probably a slip",
-        "write {meant}, or '%20' for a space",
-        _SPACE_IN_FRONT.search,
-        partial(_SPACE_IN_FRONT.sub, b"/"),
-    ),
-    Check(
-        Code.LAST_CHARACTER,
-        "the last character of {value} is a part of the path",
-        "write {meant} if it is a slip",
-        _SLIP_AT_END.search,
-        partial(_SLIP_AT_END.sub, b""),
-    ),
-    Check(
-        Code.UNENCODED_PATTERN,
-        "Google compares {value} as it is written, and it never matches a URL in its normal form",
-        "write {meant}",
-        lambda value: encoded_pattern(value).lower() != value.lower(),
-        encoded_pattern,
-    ),
-    Check(
-        Code.PARAMETER_AS_PATH,
-        "{value} matches only paths that begin so, and no parameter of a query",
-        "write {meant} for a parameter",
-        re.compile(rb"/[\w.\[\]%-]*[\w\]]=[^/?*]*").fullmatch,
-        lambda value: b"/*" + value[1:],
-    ),
-    Check(
-        Code.DOUBLE_SLASH,
-        "{value} matches only paths that begin with two slashes",
-        "write {meant} if you mean a path with one; a robots.txt is for its own host only",
-        re.compile(rb"//[^/*$?]").match,
-        lambda value: value[1:],
-    ),
-    Check(
-        Code.DOLLAR_WITHIN,
-        "a '$' in {value} is an ordinary character, as it is not the last one",
-        "end the pattern with it, or write '%24' for the character",
-        lambda value: b"$" in value[:-1],
-    ),
-    Check(
-        Code.REPEATED_STAR,
-        "several stars in {value} match what one matches",
-        "write one '*'",
-        lambda value: b"**" in value,
-    ),
-    Check(
-        Code.STAR_ALONE,
-        "not every crawler reads the pattern {value} as all paths",
-        "write '/' for all paths",
-        lambda value: value == b"*",
-    ),
-]
+    Check(Code.OTHER_COMMENT_MARK, "comments begin with '#', and {value} is one path",
+          "write '#' in front of a comment",
+          re.compile(rb"[ \t](?:(?:/\*|;|--)(?=[ \t]|\Z)|//(?=[^/]))").search),
+    Check(Code.SEVERAL_VALUES, "the pattern {value} is one path, with a comma or a space in it",
+          "write a line for each path; for a space in a path write '%20'",
+          re.compile(rb"[ \t,]/|,[ \t]").search),
+    Check(Code.REGULAR_EXPRESSION,
+          "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
+          "write a rule for each beginning of a path, with '*' for any characters",
+          REGULAR_EXPRESSION),
+    Check(Code.SPACE_BEHIND_SLASH,
+          "the space behind a slash in {value} is a part of the path, and probably a slip",
+          "write {meant}, or '%20' for a space", _SPACE_IN_FRONT.search,
+          partial(_SPACE_IN_FRONT.sub, b"/")),
+    Check(Code.LAST_CHARACTER, "the last character of {value} is a part of the path",
+          "write {meant} if it is a slip", _SLIP_AT_END.search, partial(_SLIP_AT_END.sub, b"")),
+    Check(Code.UNENCODED_PATTERN,
+          "Google compares {value} as it is written, and it never matches a URL in its normal form",
+          "write {meant}", lambda value: encoded_pattern(value).lower() != value.lower(),
+          encoded_pattern),
+    Check(Code.PARAMETER_AS_PATH,
+          "{value} matches only paths that begin so, and no parameter of a query",
+          "write {meant} for a parameter", re.compile(rb"/[\w.\[\]%-]*[\w\]]=[^/?*]*").fullmatch,
+          lambda value: b"/*" + value[1:]),
+    Check(Code.DOUBLE_SLASH, "{value} matches only paths that begin with two slashes",
+          "write {meant} if you mean a path with one; a robots.txt is for its own host only",
+          re.compile(rb"//[^/*$?]").match, lambda value: value[1:]),
+    Check(Code.DOLLAR_WITHIN,
+          "a '$' in {value} is an ordinary character, as it is not the last one",
+          "end the pattern with it, or write '%24' for the character",
+          lambda value: b"$" in value[:-1]),
+    Check(Code.REPEATED_STAR, "several stars in {value} match what one matches", "write one '*'",
+          lambda value: b"**" in value),
+    Check(Code.STAR_ALONE, "not every crawler reads the pattern {value} as all paths",
+          "write '/' for all paths", lambda value: value == b"*"),
+]  # fmt: skip
 CHECKS = {
     b"allow": _PATTERNS,
     b"disallow": [
         *_PATTERNS,
-        Check(
-            Code.RESOURCES_DISALLOWED,
-            "without {value} a crawler cannot see pages as browsers show them",
-            "allow scripts and style sheets",
-            re.compile(
-                rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
-                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?"
-                rb"|/?(?:\*|(?!(?:wp-)?admin)[^/]+)?/(?:_next|_nuxt|assets|static|wp-includes"
-                rb"|wp-content(?:/(?:plugins|themes))?)/?\*?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-        ),
-        Check(
-            Code.REVEALING_PATH,
-            "everyone can read here that there is {value}",
-            f"protect it with a password on the server, and {REMOVE}",
-            re.compile(
-                rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
-                rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-        ),
+        Check(Code.RESOURCES_DISALLOWED,
+              "without {value} a crawler cannot see pages as browsers show them",
+              "allow scripts and style sheets",
+              re.compile(
+                  rb"(?i)(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
+                  rb"|(?:\A|/)\*\.(?:css|js))\*?\$?"
+                  rb"|/?(?:\*|(?!(?:wp-)?admin)[^/]+)?/(?:_next|_nuxt|assets|static|wp-includes"
+                  rb"|wp-content(?:/(?:plugins|themes))?)/?\*?\$?"
+              ).fullmatch),
+        Check(Code.REVEALING_PATH, "everyone can read here that there is {value}",
+              f"protect it with a password on the server, and {REMOVE}",
+              re.compile(
+                  rb"(?i)/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
+                  rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?"
+              ).fullmatch),
     ],
     b"sitemap": _urls("sitemap"),
     b"license": _urls("license"),
     b"crawl-delay": [
         _unreadable(b"crawl-delay", "seconds, such as 10 or 0.5"),
-        Check(
-            Code.LONG_DELAY,
-            "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
-            f"write at most {MAX_DELAY}, or disallow what crawlers should not fetch",
-            lambda value: (parse_delay(value) or 0) > MAX_DELAY,
-        ),
+        Check(Code.LONG_DELAY,
+              "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
+              f"write at most {MAX_DELAY}, or disallow what crawlers should not fetch",
+              lambda value: (parse_delay(value) or 0) > MAX_DELAY),
     ],
     b"request-rate": [
         _unreadable(b"request-rate", "requests/seconds, such as 1/10 or 1/10m 0600-0845")
@@ -353,29 +282,21 @@ CHECKS = {
     b"visit-time": [_unreadable(b"visit-time", "two times of day in UTC, such as 0600-0845")],
     b"clean-param": [_unreadable(b"clean-param", "names, and perhaps a path: ref&sid /shop/")],
     b"content-signal": [
-        Check(
-            Code.UNREADABLE_SIGNAL,
-            "a part of content-signal {value} is not defined and is skipped",
-            "write an optional path and then a list such as 'search=yes, ai-train=no'",
-            usage.has_unreadable_signal,
-        ),
+        Check(Code.UNREADABLE_SIGNAL,
+              "a part of content-signal {value} is not defined and is skipped",
+              "write an optional path and then a list such as 'search=yes, ai-train=no'",
+              usage.has_unreadable_signal),
     ],
     b"content-usage": [
-        Check(
-            Code.UNREADABLE_USAGE,
-            "content-usage {value}, or a value in it, cannot be read and states nothing",
-            "write an optional path and then a list such as 'train-ai=n, search=y'",
-            usage.has_unreadable_usage,
-        ),
-        Check(
-            Code.OTHER_LABEL,
-            "content-usage {value} has a label of an earlier draft or of content-signal, which "
-            "states nothing",
-            "write train-ai, ai-use or search",
-            usage.has_other_label,
-        ),
+        Check(Code.UNREADABLE_USAGE,
+              "content-usage {value}, or a value in it, cannot be read and states nothing",
+              "write an optional path and then a list such as 'train-ai=n, search=y'",
+              usage.has_unreadable_usage),
+        Check(Code.OTHER_LABEL,
+              "content-usage {value} has a label of an earlier draft or of content-signal, which "
+              "states nothing", "write train-ai, ai-use or search", usage.has_other_label),
     ],
-}
+}  # fmt: skip
 """What is tested in the values of a record. Of several mistakes the first is reported."""
 
 
