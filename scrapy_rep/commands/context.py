@@ -6,15 +6,17 @@ rich is imported when something is printed, Scrapy's engine when something is fe
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import operator
+import os
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,11 +54,8 @@ MAX_BODY = 4 * SIZE_LIMIT
 INTERVAL = 10.0
 """Seconds between two lines about long work."""
 
-MAX_REMARK = 500
-"""Characters of a remark that are shown."""
-
-MAX_REPEATED = 3
-"""Remarks of one kind that are shown. The rest are counted."""
+MAX_REMARK, MAX_REPEATED = 500, 3
+"""Characters of a remark, and remarks of one kind, that are shown. The others are counted."""
 
 MIN_WIDTH = 40
 """Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
@@ -110,24 +109,31 @@ class NoAnswerError(CommandError):
     exit_code = ExitCode.UNKNOWN
 
 
+@dataclass
 class Context:
     """The settings, the input and the output of one run of a tool."""
 
-    def __init__(
-        self,
-        project: ScrapySettings | None,
-        given: Sequence[str],
-        *,
-        as_json: bool,
-        fresh: bool,
-        quiet: bool,
-    ) -> None:
-        self.as_json, self.fresh, self.quiet = as_json, fresh, quiet
-        self._project, self._given = project, given
-        self.is_interrupted = False
-        self._repeated: Counter[str] = Counter()
-        if given:
+    project: ScrapySettings | None
+    given: Sequence[str]
+    """The settings that ``-s`` sets."""
+    as_json: bool
+    fresh: bool
+    quiet: bool
+    is_interrupted: bool = False
+    repeated: Counter[str] = field(default_factory=Counter)
+    """How many remarks there were of each kind."""
+
+    def __post_init__(self) -> None:
+        if self.given:
             self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
+
+    @functools.cached_property
+    def has_settings(self) -> bool:
+        """Whether there may be settings: of the user, or of a project, which only Scrapy finds."""
+        folders = (Path.cwd(), *Path.cwd().parents)
+        is_project = any(Path(each, "scrapy.cfg").is_file() for each in folders)
+        is_named = is_project or "SCRAPY_SETTINGS_MODULE" in os.environ
+        return is_named or self.project is not None or bool(self.given)
 
     @functools.cached_property
     def scrapy_settings(self) -> ScrapySettings:
@@ -135,11 +141,11 @@ class Context:
         from scrapy.utils.project import get_project_settings
 
         try:
-            settings = get_project_settings() if self._project is None else self._project
+            settings = get_project_settings() if self.project is None else self.project
         except Exception as error:  # of the project's own code
             text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
             raise CommandError(text) from None
-        for each in self._given:
+        for each in self.given:
             name, equals, value = each.partition("=")
             refuse_if(not (name and equals), "-s takes NAME=VALUE")
             try:
@@ -220,8 +226,8 @@ class Context:
         if self.quiet and level == "note":
             return
         if kind is not None:
-            self._repeated[kind] += 1
-            if self._repeated[kind] > MAX_REPEATED:
+            self.repeated[kind] += 1
+            if self.repeated[kind] > MAX_REPEATED:
                 return
         line = printable(" ".join(f"{level}: {message}".split()), MAX_REMARK)
         try:
@@ -287,7 +293,7 @@ class Context:
 
     def close(self) -> None:
         """Say how many remarks were left out."""
-        for kind, number in self._repeated.items():
+        for kind, number in self.repeated.items():
             if number > MAX_REPEATED:
                 self.note(f"{number - MAX_REPEATED:,} more: {kind}")
 
@@ -351,12 +357,15 @@ def tool(
     unknown: str = "",
     records: Sequence[type] = (),
     reads_sites: bool = False,
+    options: str = "",
+    values: Mapping[str, Mapping[str, Any]] = {},
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
     ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
     ``records`` are the types of its JSON records. ``reads_sites``: it has the option ``--fresh``.
+    ``options`` is a text for :func:`options_of`. ``values``: more about its values, by their names.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -382,6 +391,7 @@ def tool(
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
         command = click.command(help=text, epilog=epilog, context_settings=HELP)(run)
+        command.params += options_of(options, values)
         for parameter in command.params:
             if _FILES(parameter.metavar or ""):
                 parameter.type = click.Path()
@@ -419,33 +429,55 @@ def _settings() -> Iterable[str]:
     return (f"{name}=" for name in names)
 
 
-def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Option]:
+def options_of(text: str, values: Mapping[str, Mapping[str, Any]] = {}) -> Iterator[click.Option]:
+    """Yield the options of a text, such as ``-a --agent agents AGENT...  Whom it is about.``
+
+    The name in small letters is that of the parameter. ``...``: the option may be repeated. An
+    option without a value, in capitals or brackets, is a flag.
+    """
+    for each in re.split(r"\n(?=-)", inspect.cleandoc(text)) if text else ():
+        form, _, meaning = each.partition("  ")
+        *names, last = form.split()
+        name = last.removesuffix("...")
+        more: dict[str, Any] = {"help": " ".join(meaning.split()), **values.get(name, {})}
+        if last.startswith("["):
+            more["type"] = click.Choice(last.strip("[]").split("|"))
+        elif last[0].isupper():
+            more |= {"metavar": name, "multiple": name != last}
+        else:
+            more["is_flag"], names = True, [*names, last]
+        yield click.Option(names, **more)
+
+
+_OUTPUT = """
+    --format [text|json]  Default: text.
+    --json  JSON Lines, as --format json.
+"""
+_FRESH = """
+    --fresh  Ask each site, also if the store has its robots.txt. The answer replaces that one.
+"""
+_EVERY = """
+    -q --quiet  Leave out the notes.
+    -s --set NAME=VALUE...  Set a setting of Scrapy or of this package. May be repeated.
+        -s LOG_LEVEL=INFO writes the log of Scrapy to standard error.
+"""
+_SCHEMA = """
+    --schema  Print the JSON Schema of the records, and exit.
+"""
+
+
+def _common_options(records: Sequence[type], reads_sites: bool) -> Iterator[click.Option]:
     def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
         if is_wanted:
             click.echo(json.dumps(schema(records), indent=2))
             ctx.exit()
 
-    settings = click.Option(
-        ["-s", "--set"],
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
-        "writes the log of Scrapy to standard error.",
-        shell_complete=completing(_settings),
-    )
-    quiet = click.Option(["-q", "--quiet"], is_flag=True, help="Leave out the notes.")
-    form = click.Option(["--format"], type=click.Choice(("text", "json")), help="Default: text.")
-    as_json = click.Option(["--json"], is_flag=True, help="JSON Lines, as --format json.")
-    text = "Print the JSON Schema of the records, and exit."
-    values: Any = {"is_eager": True, "expose_value": False, "callback": show, "help": text}
-    described = click.Option(["--schema"], is_flag=True, **values)
-    fresh = click.Option(
-        ["--fresh"],
-        is_flag=True,
-        help="Ask each site, also if the store has its robots.txt. The answer replaces that one.",
-    )
-    others = [fresh, quiet, settings] if reads_sites else [quiet, settings]
-    return [form, as_json, *others, described] if records else others
+    values: dict[str, Any] = {
+        "NAME=VALUE": {"shell_complete": completing(_settings)},
+        "--schema": {"is_eager": True, "expose_value": False, "callback": show},
+    }
+    output, described = (_OUTPUT, _SCHEMA) if records else ("", "")
+    return options_of(output + _FRESH * reads_sites + _EVERY + described, values)
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:
