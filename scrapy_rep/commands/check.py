@@ -92,26 +92,52 @@ class Plan(Struct, kw_only=True, tag_field="type", tag="plan"):
     unknown="a site does not answer, or an argument is not a URL",
     records=(Check, Plan),
     reads_sites=True,
-    options=f"""
-        -a --agent agents AGENT...  A product token (the name in a User-agent line), a User-Agent
-            header, a known crawler, a purpose such as ai-training, or '*'. May be repeated.
-        --robots ROBOTS  Use this robots.txt for every URL: {FORMS}. Default for paths:
-            ./robots.txt.
-        --from source FILE  Read URLs from a file; '-': standard input
-        --from-format [{"|".join(FORMATS)}]  The format of that file. Default: its name and its
-            first bytes tell.
-        --url-field NAME  The field with the URL, in JSON Lines. Default: url.
-        --plan  For each host: how many URLs a crawl requests and drops, the pace that the host asks
-            for, and how long the crawl takes at least.
-        --only KINDS  Only URLs that are '{DISALLOWED}', or whose content is '{REFUSED}' for the
-            uses of REP_INTENDED_USES (without them, for any), or both: {DISALLOWED},{REFUSED}. With
-            a store or --archive, it says since when.
-        --archive archives FILE...  With --only: take the robots.txt files from this WARC file. May
-            be repeated.
-    """,
-    values={"AGENT": {"shell_complete": completing(agent_names)}},
 )
 @click.argument("urls", nargs=-1, metavar="[URL]...")
+@click.option(
+    "-a",
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    shell_complete=completing(agent_names),
+    help="A product token (the name in a User-agent line), a User-Agent header, a known crawler, a "
+    "purpose such as ai-training, or '*'. May be repeated.",
+)
+@click.option(
+    "--robots",
+    metavar="ROBOTS",
+    help=f"Use this robots.txt for every URL: {FORMS}. Default for paths: ./robots.txt.",
+)
+@click.option("--from", "source", metavar="FILE", help="Read URLs from a file; '-': standard input")
+@click.option(
+    "--from-format",
+    type=click.Choice(FORMATS),
+    help="The format of that file. Default: its name and its first bytes tell.",
+)
+@click.option(
+    "--url-field", metavar="NAME", help="The field with the URL, in JSON Lines. Default: url."
+)
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="For each host: how many URLs a crawl requests and drops, the pace that the host asks "
+    "for, and how long the crawl takes at least.",
+)
+@click.option(
+    "--only",
+    metavar="KINDS",
+    help=f"Only URLs that are '{DISALLOWED}', or whose content is '{REFUSED}' for the uses of "
+    f"REP_INTENDED_USES (without them, for any), or both: {DISALLOWED},{REFUSED}. With a store or "
+    "--archive, it says since when.",
+)
+@click.option(
+    "--archive",
+    "archives",
+    multiple=True,
+    metavar="FILE",
+    help="With --only: take the robots.txt files from this WARC file. May be repeated.",
+)
 def check_tool(
     context: Context,
     urls: Sequence[str],

@@ -6,7 +6,6 @@ rich is imported when something is printed, Scrapy's engine when something is fe
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import operator
 import os
@@ -357,15 +356,12 @@ def tool(
     unknown: str = "",
     records: Sequence[type] = (),
     reads_sites: bool = False,
-    options: str = "",
-    values: Mapping[str, Mapping[str, Any]] = {},
 ) -> Callable[[Callable[..., int]], click.Command]:
     """Return a decorator that makes a tool of a function.
 
     The function gets a :class:`Context` and the values of its options, and returns an exit code.
     ``found`` and ``unknown`` say what these codes mean; without a text, it does not use the code.
     ``records`` are the types of its JSON records. ``reads_sites``: it has the option ``--fresh``.
-    ``options`` is a text for :func:`options_of`. ``values``: more about its values, by their names.
     """
 
     def decorate(function: Callable[..., int]) -> click.Command:
@@ -391,7 +387,6 @@ def tool(
         codes |= {ExitCode.FOUND: found, ExitCode.UNKNOWN: unknown}
         epilog = "\n".join(["\b", "Examples:", *lines, "", exit_code_help(codes)])
         command = click.command(help=text, epilog=epilog, context_settings=HELP)(run)
-        command.params += options_of(options, values)
         for parameter in command.params:
             if _FILES(parameter.metavar or ""):
                 parameter.type = click.Path()
@@ -429,55 +424,33 @@ def _settings() -> Iterable[str]:
     return (f"{name}=" for name in names)
 
 
-def options_of(text: str, values: Mapping[str, Mapping[str, Any]] = {}) -> Iterator[click.Option]:
-    """Yield the options of a text, such as ``-a --agent agents AGENT...  Whom it is about.``
-
-    The name in small letters is that of the parameter. ``...``: the option may be repeated. An
-    option without a value, in capitals or brackets, is a flag.
-    """
-    for each in re.split(r"\n(?=-)", inspect.cleandoc(text)) if text else ():
-        form, _, meaning = each.partition("  ")
-        *names, last = form.split()
-        name = last.removesuffix("...")
-        more: dict[str, Any] = {"help": " ".join(meaning.split()), **values.get(name, {})}
-        if last.startswith("["):
-            more["type"] = click.Choice(last.strip("[]").split("|"))
-        elif last[0].isupper():
-            more |= {"metavar": name, "multiple": name != last}
-        else:
-            more["is_flag"], names = True, [*names, last]
-        yield click.Option(names, **more)
-
-
-_OUTPUT = """
-    --format [text|json]  Default: text.
-    --json  JSON Lines, as --format json.
-"""
-_FRESH = """
-    --fresh  Ask each site, also if the store has its robots.txt. The answer replaces that one.
-"""
-_EVERY = """
-    -q --quiet  Leave out the notes.
-    -s --set NAME=VALUE...  Set a setting of Scrapy or of this package. May be repeated.
-        -s LOG_LEVEL=INFO writes the log of Scrapy to standard error.
-"""
-_SCHEMA = """
-    --schema  Print the JSON Schema of the records, and exit.
-"""
-
-
-def _common_options(records: Sequence[type], reads_sites: bool) -> Iterator[click.Option]:
+def _common_options(records: Sequence[type], reads_sites: bool) -> list[click.Option]:
     def show(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:
         if is_wanted:
             click.echo(json.dumps(schema(records), indent=2))
             ctx.exit()
 
-    values: dict[str, Any] = {
-        "NAME=VALUE": {"shell_complete": completing(_settings)},
-        "--schema": {"is_eager": True, "expose_value": False, "callback": show},
-    }
-    output, described = (_OUTPUT, _SCHEMA) if records else ("", "")
-    return options_of(output + _FRESH * reads_sites + _EVERY + described, values)
+    settings = click.Option(
+        ["-s", "--set"],
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Set a setting of Scrapy or of this package. May be repeated. -s LOG_LEVEL=INFO "
+        "writes the log of Scrapy to standard error.",
+        shell_complete=completing(_settings),
+    )
+    quiet = click.Option(["-q", "--quiet"], is_flag=True, help="Leave out the notes.")
+    form = click.Option(["--format"], type=click.Choice(("text", "json")), help="Default: text.")
+    as_json = click.Option(["--json"], is_flag=True, help="JSON Lines, as --format json.")
+    text = "Print the JSON Schema of the records, and exit."
+    values: Any = {"is_eager": True, "expose_value": False, "callback": show, "help": text}
+    described = click.Option(["--schema"], is_flag=True, **values)
+    fresh = click.Option(
+        ["--fresh"],
+        is_flag=True,
+        help="Ask each site, also if the store has its robots.txt. The answer replaces that one.",
+    )
+    others = [fresh, quiet, settings] if reads_sites else [quiet, settings]
+    return [form, as_json, *others, described] if records else others
 
 
 def schema(records: Sequence[type]) -> dict[str, Any]:

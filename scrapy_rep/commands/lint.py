@@ -85,17 +85,30 @@ class LintFinding(Struct, kw_only=True, tag_field="type", tag="finding"):
     unknown="a site does not answer",
     records=(LintFinding,),
     reads_sites=True,
-    options="""
-        --select CODE[,CODE]...  Report only these findings: codes, beginnings of codes, or names.
-        --ignore CODE[,CODE]...  Leave out these findings.
-        --fix fixes  Make the safe corrections.
-        --diff  Show what --fix would change, and nothing else.
-        --unsafe-fixes unsafe  With --fix or --diff: also corrections that may change what is
-            allowed.
-    """,
-    values={"CODE[,CODE]": {"shell_complete": _COMPLETE}},
 )
 @click.argument("names", nargs=-1, required=True, metavar="ROBOTS...")
+@click.option(
+    "--select",
+    multiple=True,
+    metavar="CODE[,CODE]",
+    help="Report only these findings: codes, beginnings of codes, or names.",
+    shell_complete=_COMPLETE,
+)
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="CODE[,CODE]",
+    help="Leave out these findings.",
+    shell_complete=_COMPLETE,
+)
+@click.option("--fix", "fixes", is_flag=True, help="Make the safe corrections.")
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and nothing else.")
+@click.option(
+    "--unsafe-fixes",
+    "unsafe",
+    is_flag=True,
+    help="With --fix or --diff: also corrections that may change what is allowed.",
+)
 def lint_tool(
     context: Context,
     names: Sequence[str],

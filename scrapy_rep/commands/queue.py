@@ -124,18 +124,15 @@ def _milliseconds(value: str) -> int:
     found="the queue does not have the host",
     unknown="Redis does not answer",
     records=(Queue,),
-    options=f"""
-        --key TEXT  SCHEDULER_QUEUE_KEY of the crawl. Default: the only queue there is.
-        --all  Show all hosts, not only the {MAX_HOSTS} largest.
-        --prometheus  Gauges in the text format of Prometheus.
-        --for TIME  30s, 10m, 1h or 2d.
-        --reason TEXT  Why the host is held.
-        --yes  Drop requests. Without it: only say how many.
-    """,
-    values={"TIME": {"type": _milliseconds}},
 )
 @click.argument("action", default="", type=ACTION, metavar="[hold|release|drop")
 @click.argument("host", default="", metavar="HOST]")
+@click.option("--key", help="SCHEDULER_QUEUE_KEY of the crawl. Default: the only queue there is.")
+@click.option("--all", is_flag=True, help=f"Show all hosts, not only the {MAX_HOSTS} largest.")
+@click.option("--prometheus", is_flag=True, help="Gauges in the text format of Prometheus.")
+@click.option("--for", type=_milliseconds, metavar="TIME", help="30s, 10m, 1h or 2d.")
+@click.option("--reason", metavar="TEXT", default="", help="Why the host is held.")
+@click.option("--yes", is_flag=True, help="Drop requests. Without it: only say how many.")
 def queue_tool(context: Context, action: str, host: str, key: str | None, **options: Any) -> int:
     refuse_if(action and not host, f"{action} needs a host")
     is_hold = action == "hold"
@@ -330,7 +327,7 @@ async def _size(shared: SharedQueue, host: str) -> int:
 async def _hold(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     """Hold a host, or end that if there is no time."""
     size, length = await _size(shared, host), options["for"] or 0
-    await shared.run("hold", host, length, options["reason"] or "")
+    await shared.run("hold", host, length, options["reason"])
     state = f"held for {timedelta(milliseconds=length)}" if length else "not held"
     return f"{host} is {state}: {size:,} requests wait"
 

@@ -75,13 +75,13 @@ _DAMAGED = (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error, OSError, Val
     unknown="a part of the input cannot be read",
     records=[Survey],
     reads_sites=True,
-    options=f"""
-        --rows FILE  Also write a row for each site: {", ".join(ROW_FILES)}.
-        --compare FILE  Rows of another survey.
-        --html FILE  Also write a page with charts.
-    """,
 )
 @click.argument("names", nargs=-1, required=True, metavar="LIST|DIR|TAR|STORE|ARCHIVE|ROWS...")
+@click.option(
+    "--rows", metavar="FILE", help=f"Also write a row for each site: {', '.join(ROW_FILES)}."
+)
+@click.option("--compare", metavar="FILE", help="Rows of another survey.")
+@click.option("--html", metavar="FILE", help="Also write a page with charts.")
 def survey_tool(
     context: Context, names: Sequence[str], rows: str | None, compare: str | None, html: str | None
 ) -> int:

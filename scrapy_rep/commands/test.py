@@ -92,11 +92,13 @@ class Test(Struct, kw_only=True, tag_field="type", tag="test"):
     unknown="a site is unreachable",
     records=(Test,),
     reads_sites=True,
-    options=f"""
-        --robots ROBOTS  {FORMS}. Default: ./robots.txt for paths, and for a URL its site.
-    """,
 )
 @click.argument("name", metavar="EXPECTATIONS")
+@click.option(
+    "--robots",
+    metavar="ROBOTS",
+    help=f"{FORMS}. Default: ./robots.txt for paths, and for a URL its site.",
+)
 def test_tool(context: Context, name: str, robots: str | None) -> int:
     text = context.read_file(name)
     given = None if robots is None else read_policies([robots], context)[0]

@@ -64,12 +64,10 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
     ("import redis://localhost/0 - < policies.jsonl", "standard input into a Redis store"),
     ("import sqlite:///store.sqlite old.jsonl --replace", "also where the store has newer ones"),
     unknown="a line cannot be read, or the store fails",
-    options="""
-        --replace  Also replace newer policies in the store.
-    """,
 )
 @click.argument("store_url", metavar="STORE")
 @click.argument("name", default=STANDARD_INPUT, metavar="[FILE]")
+@click.option("--replace", is_flag=True, help="Also replace newer policies in the store.")
 def import_tool(context: Context, store_url: str, name: str, replace: bool) -> int:
     counts: Counter[str] = Counter()
     with (

@@ -176,13 +176,16 @@ class View(Struct, kw_only=True, tag_field="type", tag="view"):
     unknown="the page or its robots.txt could not be fetched",
     records=(View,),
     reads_sites=True,
-    options="""
-        -a --agent AGENT  Judge by what the site says to this crawler. The page is requested with
-            the User-Agent of the settings.
-    """,
-    values={"AGENT": {"shell_complete": completing(agent_names)}},
 )
 @click.argument("url", metavar="URL")
+@click.option(
+    "-a",
+    "--agent",
+    metavar="AGENT",
+    shell_complete=completing(agent_names),
+    help="Judge by what the site says to this crawler. The page is requested with the User-Agent "
+    "of the settings.",
+)
 def view_tool(context: Context, url: str, agent: str | None) -> int:
     refuse_if(is_file(url), f"{url} is a file, and view shows pages of sites: use show or lint")
     target = site_of(url, context)

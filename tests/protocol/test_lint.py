@@ -604,9 +604,9 @@ def test_sections_that_are_one(
     assert found.message.endswith(f"so line 3 joins this one: {effect}")
 
 
-FINE = {
-    # Sections that are apart, or meant as one
-    "R314": [
+@pytest.mark.parametrize(
+    "text",
+    [
         "User-agent: a\nUser-agent: b\nDisallow: /",
         "User-agent: a\n# c\nUser-agent: b\nDisallow: /",
         "User-agent: *\nDisallow:\nUser-agent: b\nDisallow: /",
@@ -616,40 +616,9 @@ FINE = {
         # Blank lines everywhere.
         "User-agent: a\n\nUser-agent: b\n\nDisallow: /",
     ],
-    # Rules of several groups that decide
-    "R404": [
-        # It decides for one of the two.
-        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
-        # The same rule in two groups.
-        ALL + "Disallow: /\n" + ALL + "Disallow: /",
-        # As Google reads them, these names are one.
-        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
-        # Each group has its own crawler.
-        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
-    ],
-    # Statements that agree
-    "R608": [
-        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
-        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
-        # For other paths, other crawlers, and another use.
-        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
-        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
-        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
-        # That of the group replaces the one above.
-        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
-        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
-    ],
-}
-
-
-@pytest.mark.parametrize(
-    ("code", "text"), [(code, text) for code, texts in FINE.items() for text in texts]
-)
-def test_files_without_a_kind_of_finding(code: str, text: str) -> None:
-    assert lint(text.encode(), select=[code]) == []
+)  # fmt: skip
+def test_sections_that_are_apart_or_meant_as_one(text: str) -> None:
+    assert lint(text.encode(), select=["R314"]) == []
 
 
 @given(bodies)
@@ -717,6 +686,23 @@ def test_rules_of_all_groups_of_a_crawler(text: str, line: int, message: str) ->
     assert (found.line, found.message) == (line, message)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        # It decides for one of the two.
+        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
+        # The same rule in two groups.
+        ALL + "Disallow: /\n" + ALL + "Disallow: /",
+        # As Google reads them, these names are one.
+        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
+        # Each group has its own crawler.
+        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
+    ],
+)
+def test_rules_of_several_groups_that_decide(text: str) -> None:
+    assert lint(text.encode(), select=["R404"]) == []
+
+
 rules = st.lists(
     st.tuples(
         st.sampled_from(["Allow", "Disallow"]),
@@ -768,6 +754,27 @@ def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) 
 def test_statements_that_contradict_each_other(text: str, line: int, message: str) -> None:
     (found,) = lint(text.encode(), select=["R608"])
     assert (found.line, found.message, str(found.severity)) == (line, message, "info")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
+        # For other paths, other crawlers, and another use.
+        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
+        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
+        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
+        # That of the group replaces the one above.
+        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
+        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
+    ],
+)
+def test_statements_that_agree(text: str) -> None:
+    assert lint(text.encode(), select=["R608"]) == []
 
 
 @pytest.mark.parametrize(
