@@ -1,8 +1,7 @@
 """What a reader of a report asks, decided from its record. Templates have the sentences.
 
 A crawl is also held against draft-illyes-webbotauth-cbcp-01, "Crawler best practices" (October
-2026). Each of the six points of its section 2 is divided into what a crawl can show, which is
-judged here, and what only the operator can know. ``practices.html`` has the evidence.
+2026), where no answer says it already.
 """
 
 from __future__ import annotations
@@ -84,6 +83,15 @@ def states(report: Report) -> list[tuple[str, int]]:
     found = Counter(origin.state for origin in report.origins)
     order = [*STATES, *sorted(found.keys() - STATES.keys())]
     return [(state, found[state]) for state in order if found[state]]
+
+
+MARKS = {
+    "disallowed": ("Disallowed request", "bad"),
+    "exempt": ("Exception", "warn"),
+    "held": ("Held", "warn"),
+    "paying": ("Requires a payment", "warn"),
+}
+"""What each mark of an origin is called, and its kind."""
 
 
 class Obedience(Enum):
@@ -197,6 +205,64 @@ def _delayed(host: HostPace) -> bool:
     return bool(host.asked or host.applied)
 
 
+def closed(report: Report) -> list[OriginReport]:
+    """Return the listed origins whose robots.txt has disallowed all requests of the crawl."""
+    return [
+        origin
+        for origin in report.origins
+        if not origin.counts.sent
+        and origin.counts.dropped
+        and origin.counts.dropped_for.keys() <= {Reason.RULES, Reason.DISALLOWED_STATUS}
+    ]
+
+
+def refusals(report: Report) -> list[tuple[str, int, list[OriginReport]]]:
+    """Return each status with which servers refused allowed requests, and how many and which."""
+    return [
+        (status, number, [each for each in report.origins if status in each.counts.refused_for])
+        for status, number in sorted(report.sites.refused.items())
+    ]
+
+
+def marked(report: Report, *marks: str) -> list[OriginReport]:
+    """Return the listed origins with one of these marks."""
+    return [origin for origin in report.origins if not set(origin.marks).isdisjoint(marks)]
+
+
+def backoffs_ignored(report: Report) -> int:
+    """Return the answers that asked for fewer requests in runs without REP_BACKOFF."""
+    statuses = ("response_status_count/429", "response_status_count/503")
+    runs = (run for run in report.runs if run.settings.get("REP_BACKOFF") == "False")
+    return sum(run.downloads.get(status, 0) for run in runs for status in statuses)
+
+
+def intended_uses(report: Report) -> list[str]:
+    """Return the values of REP_INTENDED_USES of all runs, each once."""
+    values = (run.settings.get("REP_INTENDED_USES", "") for run in report.runs)
+    return list(dict.fromkeys(use for value in values for use in re.findall("'([^']+)'", value)))
+
+
+def stated(report: Report) -> list[tuple[str, int, int]]:
+    """Return what pages state, as a text, on how many responses, and how much was dropped."""
+    responses: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    for each in (each for origin in report.origins for each in origin.statements):
+        is_use = each.kind == "usage"
+        name = f"{each.name}, refused" if is_use else each.name.replace("_", " ")
+        responses[name] += each.refused if is_use else each.responses
+        dropped[name] += each.dropped
+    names = responses.keys() | dropped.keys()
+    rows = [(name, responses[name], dropped[name]) for name in names]
+    return sorted((row for row in rows if row[1] or row[2]), key=lambda row: (-row[1], row[0]))
+
+
+def evidence(report: Report) -> list[tuple[str, str, str | None]]:
+    """Return what each file of the evidence is, its name, and its SHA-256 if that is known."""
+    logs = [("event log", run.log, run.log_sha256) for run in report.runs]
+    archives = [("archive", run.archive, run.archive_sha256) for run in report.runs]
+    return [(kind, name, digest) for kind, name, digest in logs + archives if name is not None]
+
+
 def unreachable(report: Report) -> list[OriginReport]:
     """Return the origins whose robots.txt was unreachable at the end, most requests first."""
     found = [each for each in report.origins if each.state == "unreachable" and each.versions]
@@ -232,25 +298,14 @@ def downloads(report: Report, kind: str) -> dict[str, int]:
 
 
 def judged(report: Report) -> dict[str, bool | None]:
-    """Return which points are met. None: the record does not tell."""
-    runs, kept = report.runs, pace(report)
-    is_identified = all(user_agents(report).values()) and all(run.tokens for run in runs)
-    has_header = all("USER_AGENT" in run.scrapy_settings for run in runs)
+    """Return whether all methods are GET or HEAD, and whether all runs obey the caching of pages.
+
+    None: not known.
+    """
     methods = downloads(report, "request_method_count/").keys()
     caches = all(
         run.scrapy_settings.get("HTTPCACHE_ENABLED", "").lower() in {"true", "1"}
         and run.scrapy_settings.get("HTTPCACHE_POLICY", "").endswith("RFC2616Policy")
-        for run in runs
+        for run in report.runs
     )
-    is_off = {name for run in runs for name, value in run.settings.items() if value == "False"}
-    return {
-        "rules": {Obedience.DISALLOWED: False, Obedience.OBEYED: True}.get(obedience(report)),
-        "user agent": is_identified and (has_header or None),
-        "backoff": "REP_BACKOFF" not in is_off,
-        "speed": False
-        if kept.below_applied or kept.below_asked
-        else (bool(kept.asked) and not kept.ignored and is_whole(report)) or None,
-        "methods": methods <= {"GET", "HEAD"} if methods else None,
-        "robots.txt cache": True,  # always: no setting turns it off
-        "page cache": caches or None,
-    }
+    return {"methods": methods <= {"GET", "HEAD"} if methods else None, "caches": caches}
