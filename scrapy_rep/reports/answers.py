@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 from math import inf
 from typing import NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
 from . import records
-from .records import Deciding, HostPace, OriginReport, Report
+from .records import Deciding, HostPace, OriginReport, Report, Run
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",
@@ -85,15 +86,6 @@ def states(report: Report) -> list[tuple[str, int]]:
     return [(state, found[state]) for state in order if found[state]]
 
 
-MARKS = {
-    "disallowed": ("Disallowed request", "bad"),
-    "exempt": ("Exception", "warn"),
-    "held": ("Held", "warn"),
-    "paying": ("Requires a payment", "warn"),
-}
-"""What each mark of an origin is called, and its kind."""
-
-
 class Obedience(Enum):
     """Whether the crawl requested a disallowed page, by its own record."""
 
@@ -159,18 +151,10 @@ class Pace(NamedTuple):
     unasked: list[HostPace]
     limited: list[HostPace]
     """The hosts with requests in a shorter time than the site asked for, the shortest first."""
-    capped: int
-    """The hosts that asked for a longer delay than was applied, and"""
-    asking: int
-    """all that asked for one."""
-    gaps: int
-    """Of hosts with a delay."""
-    below_applied: int
-    below_asked: int
+    asking: list[HostPace]
+    """All hosts that asked for one."""
     limit: str
     """What the delay that they asked for was longer than."""
-    ignored: int
-    """The runs without REP_OBEY_RATE_LIMITS."""
 
 
 def pace(report: Report) -> Pace:
@@ -185,20 +169,9 @@ def pace(report: Report) -> Pace:
     limited = [host for host in asked if host.below_asked]
     longest = max(run.max_crawl_delay or inf for run in report.runs)
     asking = [host for host in report.hosts if host.asked]
-    capped = [host for host in asking if host.capped]
-    is_limited = all((host.asked or 0) > longest for host in capped)
-    return Pace(
-        asked,
-        unasked,
-        limited,
-        len(capped),
-        len(asking),
-        sum(host.gaps for host in asked),
-        sum(host.below_applied for host in asked),
-        sum(host.below_asked for host in asked),
-        "REP_MAX_CRAWL_DELAY" if is_limited else "was applied",
-        sum(run.settings.get("REP_OBEY_RATE_LIMITS") == "False" for run in report.runs),
-    )
+    is_limited = all((host.asked or 0) > longest for host in asking if host.capped)
+    limit = "REP_MAX_CRAWL_DELAY" if is_limited else "was applied"
+    return Pace(asked, unasked, limited, asking, limit)
 
 
 def _delayed(host: HostPace) -> bool:
@@ -216,24 +189,9 @@ def closed(report: Report) -> list[OriginReport]:
     ]
 
 
-def refusals(report: Report) -> list[tuple[str, int, list[OriginReport]]]:
-    """Return each status with which servers refused allowed requests, and how many and which."""
-    return [
-        (status, number, [each for each in report.origins if status in each.counts.refused_for])
-        for status, number in sorted(report.sites.refused.items())
-    ]
-
-
-def marked(report: Report, *marks: str) -> list[OriginReport]:
-    """Return the listed origins with one of these marks."""
-    return [origin for origin in report.origins if not set(origin.marks).isdisjoint(marks)]
-
-
-def backoffs_ignored(report: Report) -> int:
-    """Return the answers that asked for fewer requests in runs without REP_BACKOFF."""
-    statuses = ("response_status_count/429", "response_status_count/503")
-    runs = (run for run in report.runs if run.settings.get("REP_BACKOFF") == "False")
-    return sum(run.downloads.get(status, 0) for run in runs for status in statuses)
+def runs_without(report: Report, setting: str) -> list[Run]:
+    """Return the runs in which a setting is False."""
+    return [run for run in report.runs if run.settings.get(setting) == "False"]
 
 
 def intended_uses(report: Report) -> list[str]:
@@ -287,10 +245,10 @@ def user_agents(report: Report) -> dict[str, str]:
     }
 
 
-def downloads(report: Report, kind: str) -> dict[str, int]:
-    """Return some of Scrapy's counts of downloads, of all runs, by what follows their kind."""
+def downloads(runs: Sequence[Run], kind: str) -> dict[str, int]:
+    """Return some of Scrapy's counts of downloads, of some runs, by what follows their kind."""
     counts: Counter[str] = Counter()
-    for run in report.runs:
+    for run in runs:
         for name, number in run.downloads.items():
             if name.startswith(kind):
                 counts[name.removeprefix(kind)] += number
@@ -302,7 +260,7 @@ def judged(report: Report) -> dict[str, bool | None]:
 
     None: not known.
     """
-    methods = downloads(report, "request_method_count/").keys()
+    methods = downloads(report.runs, "request_method_count/").keys()
     caches = all(
         run.scrapy_settings.get("HTTPCACHE_ENABLED", "").lower() in {"true", "1"}
         and run.scrapy_settings.get("HTTPCACHE_POLICY", "").endswith("RFC2616Policy")

@@ -431,7 +431,12 @@ def redirected(made: SampleLog) -> None:
 OTHERS = [
     ("Disallowed: Yes, 1", events(one, broken), events(one)),
     ("Disallowed: Yes, 2", events(broken, redirected), events(broken)),
+    ("Disallowed: Yes, 1", with_run(events(broken), **HIDDEN), with_run(events(one), **HIDDEN)),
     ("Disallowed: Not known", events(unchecked), events(broken)),
+    ("Disallowed: Not known", with_run(excepted(), **HIDDEN), excepted()),
+    (": Exceptions: 1 request under an exception by legal@a.example.",
+     with_run(excepted(), **HIDDEN), excepted()),
+    ("Disallowed: Not known", with_run(log(), **DAMAGED), log()),
     (": 1 request went to disallowed URLs.", events(broken), events(redirected)),
     (FINAL, events(redirected), events(broken)),
     (f": 1 by Disallow: /a, such as {A}/a", events(broken), events(one)),
@@ -459,6 +464,9 @@ OTHERS = [
      events(one)),
     (TO_ONE, events(one, down), events(one, broken)),
     (TO_ONE.replace("1", "at least 1", 1), events(one, unwatched), events(one)),
+    *((f": Sent: at least 1 request for pages, 1 {how}; and 0 requests for robots.txt files.",
+       with_run(made, **HIDDEN), events(one, unwatched)) for how, made in (
+        ("under an exception", excepted()), ("disallowed", events(broken)))),
     (": Sent: 1 request for pages, 1 disallowed; and 0 requests for robots.txt files.",
      events(broken), events(one)),
     (": Sent: 1 request for pages, 1 not checked; and 0 requests for robots.txt files.",
