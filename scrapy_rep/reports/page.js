@@ -61,7 +61,7 @@
   for (const link of document.querySelectorAll("a.rows[data-mark]:not([data-mark=''])")) {
     link.addEventListener("click", () => {
       text.value = state.value = "";
-      mark.value = link.dataset.mark; // nothing, if no origin has it
+      mark.value = link.dataset.mark;
       place();
     });
   }

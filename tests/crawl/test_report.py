@@ -27,7 +27,7 @@ from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.pages import report_summary
 from scrapy_rep.reports.reading import read_reports
-from scrapy_rep.reports.records import OriginReport, Report
+from scrapy_rep.reports.records import OriginReport, Report, csv_text
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
@@ -454,12 +454,13 @@ async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -
     urls = [*site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"), *down.urls("/b")]
     exempt = Request(site.url("/private/2"), meta=dict(EXEMPT))
     settings = {
-        "REP_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],
+        "REP_REPORT": [str(tmp_path / f"report.{kind}") for kind in ("html", "json", "csv")],
         "REP_RETRY_TIMES": 0,
         "USER_AGENT": "mybot/1 (+https://bot.example/about)",
         "HTTPCACHE_ENABLED": False,
     }
     await crawl([*urls, exempt], settings)
+    assert (tmp_path / "report.csv").read_text("utf-8") == csv_text(report_in(tmp_path))
     page = Selector((tmp_path / "report.html").read_text("utf-8"))
     found = {
         each.attrib["id"]: each.css(".answer").xpath("string()").get("")

@@ -201,7 +201,13 @@ def test_the_marks_of_an_origin_are_in_the_table_and_in_the_csv_file() -> None:
     sent(made, "https://d.example/", Verdict(False, Reason.VISIT_TIME))
     report = made.report()
     marks = {"d": "disallowed", "e": "exempt", "h": "held", "p": "paying", "a": ""}
-    rows = tree_of(report_page(report)).xpath("//table[@class='origins']/tbody")
+    page = tree_of(report_page(report))
+    links = page.xpath("//article/a/@data-mark")
+    assert links == ["", "", "", "disallowed", "exempt", "", "held", "", ""]
+    assert set(tree_of(report_page(report_samples.report())).xpath("//article/a/@data-mark")) == {
+        ""
+    }
+    rows = page.xpath("//table[@class='origins']/tbody")
     assert [row.get("data-marks") for row in rows] == list(marks.values())
     assert [_text(row[0][1]) for row in rows] == [
         f"Not fetched {mark.capitalize()}".strip() for mark in marks.values()
