@@ -211,7 +211,9 @@ def stated(report: Report) -> list[tuple[str, int, int]]:
         dropped[name] += each.dropped
     names = responses.keys() | dropped.keys()
     rows = [(name, responses[name], dropped[name]) for name in names]
-    return sorted((row for row in rows if row[1] or row[2]), key=lambda row: (-row[1], row[0]))
+    return sorted(
+        (row for row in rows if row[1] or row[2]), key=lambda row: (-row[2], -row[1], row[0])
+    )
 
 
 def evidence(report: Report) -> list[tuple[str, str, str | None]]:

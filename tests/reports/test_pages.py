@@ -165,8 +165,11 @@ def test_what_is_known_of_an_exception() -> None:
     assert lines[4:] == ["and 7 other exceptions"]
 
 
-def test_a_page_without_rows() -> None:
-    text = text_of(report_samples.empty(report_samples.run(archive=None)))
+def test_a_page_without_rows_or_the_name_of_the_machine() -> None:
+    report = report_samples.empty(report_samples.run(archive=None, machine="host-7"))
+    text = text_of(report)
+    assert "host-7" in records.json_text(report)
+    assert "host-7" not in report_page(report)
     assert "The record has no two requests to one host to which a delay applied." in text
     assert "Files None is known." in text
     assert cards(not_shown())[PACE][0] == "Not known"

@@ -410,7 +410,8 @@ USES = ": Items are dropped where a page refuses train-ai, search (REP_INTENDED_
 NO_USES = ": The crawl does not state its uses, so a refused use drops nothing (REP_INTENDED_USES)."
 SENT_NONE = ": Sent: 0 requests for pages; and 0 requests for robots.txt files."
 OTHER_SPIDER = changed(spider="other")
-SERVER = f": 1 site allowed requests by robots.txt, and refused them with status 403. Such as: {A}"
+SERVER = f": Allowed by robots.txt and refused by the server: 1 site with status 403. Such as: {A}"
+TWO = SERVER.replace("403", "402, 1 site with status 403").replace(A, f"{B}, {A}")
 CLOSED = f": 1 site was closed: the robots.txt disallowed all requests. Such as: {A}"
 CACHE = ": Met: caching directives of robots.txt files are supported (2.4), within REP_TTL_RANGE. "
 FINAL = (
@@ -480,7 +481,8 @@ OTHERS = [
     (CLOSED, events(RULES, up), events(LOST, RULES)),
     (SERVER, events(one, refused(403), refused(403), refused(403, verdict=FORBIDDEN)),
      events(one, refused(404))),
-    (SERVER, events(refused(403), refused(402, B)),
+    (TWO, events(refused(403), refused(402, B)), events(refused(403))),
+    (SERVER, events(refused(403)),
      events(refused(403, verdict=Verdict(True, Reason.LOCAL_RULE)))),
     (UNSENT, events(down, LOST, up), events(down, up)),
     (f": {A}: status 503", events(down), events(down, up)),
