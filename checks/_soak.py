@@ -25,14 +25,13 @@ from testing.faults import (
     ALLOWED,
     DISALLOWED,
     HEAD,
-    NAMES,
+    MEANINGS,
     PATHS,
     RULES,
     RULES_HOLD,
     ErrorFault,
     fault,
     length,
-    meaning_of,
     raw,
     stall,
 )
@@ -243,7 +242,7 @@ def _kind(name: str, mix: Mix) -> Kind:
         path = attack.url(2000).removeprefix("https://example.com")
         body = RULES + attack.body.partition(b"\n")[2]
         return Kind(text(body), RULES_HOLD, ("/private" + path, "/public" + path))
-    return Kind(fault(name), meaning_of(name))
+    return Kind(fault(name), MEANINGS[name])
 
 
 def _name(number: int, chance: random.Random, mix: Mix) -> str:
@@ -255,7 +254,7 @@ def _name(number: int, chance: random.Random, mix: Mix) -> str:
         return PACED_HOST
     if number % 8 == 2:
         return PACE
-    return chance.choice(HOSTILE if number % mix.hostile == 4 else NAMES)
+    return chance.choice(HOSTILE if number % mix.hostile == 4 else [*MEANINGS])
 
 
 LARGE_MIX = Mix(hostile=48, paced_hosts=40, lifetime=12)

@@ -28,7 +28,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .addon import Addon
-    from .exceptions import ItemNotIndexable, ItemUsageRefused, RobotsTxtDisallowed, SettingError
+    from .exceptions import (
+        ItemNotIndexable,
+        ItemUsageRefused,
+        PageNotIndexable,
+        RobotsTxtDisallowed,
+        SettingError,
+    )
     from .frontier.queued import Queued, Waits, queued, until_queued_below, waiting
     from .middleware import RobotsTxtMiddleware
     from .pages.directives import AccessTerms, PageDirectives
@@ -48,16 +54,19 @@ __version__ = "0.1.0"
 __all__ = [
     "AccessTerms", "Addon", "AnswerMiddleware", "CleanParam", "CleanParamRequestFingerprinter",
     "Code", "Finding", "Group", "ItemNotIndexable", "ItemUsageRefused", "PageDirectives",
-    "PageDirectivesMiddleware", "Queued", "Reason", "RepRobotParser", "RequestRate", "RobotsTxt",
-    "RobotsTxtDisallowed", "RobotsTxtMiddleware", "Rule", "SettingError", "Severity", "Verdict",
-    "VisitTime", "Wait", "Waits", "lint", "page_directives", "queued", "robots_txt_url",
-    "until_queued_below", "waiting",
+    "PageDirectivesMiddleware", "PageNotIndexable", "Queued", "Reason", "RepRobotParser",
+    "RequestRate", "RobotsTxt", "RobotsTxtDisallowed", "RobotsTxtMiddleware", "Rule",
+    "SettingError", "Severity", "Verdict", "VisitTime", "Wait", "Waits", "lint", "page_directives",
+    "queued", "robots_txt_url", "until_queued_below", "waiting",
 ]  # fmt: skip
 
 _NAMES = {
     "addon": ["Addon"],
     "middleware": ["RobotsTxtMiddleware"],
-    "exceptions": ["ItemNotIndexable", "ItemUsageRefused", "RobotsTxtDisallowed", "SettingError"],
+    "exceptions": [
+        "ItemNotIndexable", "ItemUsageRefused", "PageNotIndexable", "RobotsTxtDisallowed",
+        "SettingError",
+    ],
     "frontier.queued": ["Queued", "Waits", "queued", "until_queued_below", "waiting"],
     "policies.gate": ["Wait"],
     "pages.directives": ["AccessTerms", "PageDirectives"],
@@ -70,7 +79,7 @@ _NAMES = {
     "protocol.robotstxt": ["RobotsTxt"],
     "protocol.verdict": ["Reason", "Rule", "Verdict"],
     "robotparser": ["RepRobotParser"],
-}
+}  # fmt: skip
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 """The module of each public name. Type checkers read the imports above."""
 

@@ -38,6 +38,13 @@ def forbidden_by(verdict: Verdict) -> str:
     return "a local rule" if verdict.reason is Reason.LOCAL_RULE else "robots.txt"
 
 
+class PageNotIndexable(IgnoreRequest):
+    """A file of a media pipeline is dropped: its header says ``noindex`` or ``none`` (REP_NOINDEX).
+
+    The message has its URL and the header.
+    """
+
+
 class ItemNotIndexable(DropItem):
     """An item is dropped because its page says ``noindex`` or has expired (REP_NOINDEX)."""
 

@@ -23,14 +23,24 @@ from scrapy.http import Response
 from .build import Crawl
 from .exceptions import RobotsTxtDisallowed
 from .fetch.downloader import DOWNLOAD, Downloaded
+from .fetch.last_answer import gets_last_answer, last_answer
 from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
+from .pages.directives import directives_when_asked, merge, stated_in_headers
+from .pages.middleware import NOT_RETRIED
 from .policies.gate import Gate, Kind, Place
-from .protocol.paths import host_of, lacks_host, origin_of, path_of
+from .protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from .protocol.verdict import Reason, Verdict
-from .scrapy_internals import MAX_EXTRA
-from .settings import CACHED_FLAG, DONT_OBEY, ROBOTSTXT, read_settings
+from .scrapy_internals import MAX_EXTRA, is_of_media_pipeline
+from .settings import (
+    CACHED_FLAG,
+    DONT_OBEY,
+    DONT_RETRY,
+    PAGE_DIRECTIVES,
+    ROBOTSTXT,
+    read_settings,
+)
 from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
@@ -78,11 +88,12 @@ class RobotsTxtMiddleware(FrontierOwner):
 
     # Requests.
 
-    async def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         """Return None for an allowed request as soon as it may start.
 
-        Returns the request itself if it returns to the scheduler because the spider is closing.
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
+        Returns the request itself if it returns to the scheduler because the spider is closing, and
+        the last answer if a spider requests a robots.txt. Raises
+        :class:`~scrapy_rep.RobotsTxtDisallowed` for a disallowed request.
         """
         meta = request.meta
         if isinstance(meta.get(ROBOTSTXT), Verdict):
@@ -101,6 +112,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin.has_pacing
             or self._has_conditions
             or (started is not None and started.host.is_paced)
+            or request.url.endswith(ROBOTS_TXT)
             or (address and self.frontier.pace_of(request, address).place is not Place.READY)
         ):
             return await self._process_when_ready(request, key)
@@ -113,7 +125,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.policies.note_use(request, origin)
         return None
 
-    async def _process_when_ready(self, request: Request, key: str) -> Request | None:
+    async def _process_when_ready(self, request: Request, key: str) -> Request | Response | None:
         """Process a request to the origin ``key`` when its gate is open.
 
         The verdict is that of the policy at the end of the wait. Only local rules and the pace of
@@ -143,7 +155,18 @@ class RobotsTxtMiddleware(FrontierOwner):
             self.policies.note_use(request, origin)
             self.crawl.fetches.evict()
         self._recorder.exempted(request)
-        return None
+        return await self._last_answer(request, key) if gets_last_answer(request) else None
+
+    async def _last_answer(self, request: Request, key: str) -> Response | None:
+        """Return the last answer for a robots.txt, when it is fresh. None: the request is sent."""
+        origin = await self.crawl.fetches.wait_for(key, request)
+        response = None if origin is None else last_answer(origin, request)
+        if response is not None:
+            self._recorder.count("robotstxt/answered_count")
+            self.frontier.end(request, sent=False)
+            if response.status >= 400:
+                request.meta[DONT_RETRY] = NOT_RETRIED
+        return response
 
     def _apply_pace(self, request: Request) -> Gate:
         """Set the delay of the host for the crawler of a request. Returns where that has to be."""
@@ -201,11 +224,13 @@ class RobotsTxtMiddleware(FrontierOwner):
     async def process_response(self, request: Request, response: Response) -> Request | Response:
         """Check the URL of a response that is not the URL of its request (REP_CHECK_FINAL_URL).
 
-        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the response is dropped. Returns the
-        request if it returns to the scheduler because the spider is closing.
+        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` or :class:`~scrapy_rep.PageNotIndexable` if
+        the response is dropped. Returns the request if it returns to the scheduler because the
+        spider is closing.
         """
         if response.status >= 400:  # a middleware may have changed the response
             self.frontier.note_response(request, response)
+        started = self._in_progress.get(request)
         # The host did not receive a request that a cache has answered.
         self._end(request, sent=CACHED_FLAG not in response.flags)
         if DOWNLOAD in request.meta:  # a robots.txt is not a page: only its fetch gets it
@@ -213,9 +238,26 @@ class RobotsTxtMiddleware(FrontierOwner):
         tdm_files, is_called = self.crawl.tdm_files, self.crawl.closing.is_called
         if tdm_files and not (await tdm_files.wait(request, response) or is_called(request)):
             return self._go_back(request)
-        if response.url == request.url:  # the usual case
-            return response
-        return await self._check_final_url(request, response)
+        if response.url != request.url:
+            checked = await self._check_final_url(request, response)
+            if checked is not response:
+                return checked
+        if started is None or not started.is_from_queue:  # the spider middleware may not get it
+            self._note_directives(request, response)
+        return response
+
+    def _note_directives(self, request: Request, response: Response) -> None:
+        """Note the directives of a response in the meta of its request.
+
+        Raises :class:`~scrapy_rep.PageNotIndexable` if REP_NOINDEX drops it.
+        """
+        tokens = self.policies.tokens(request)
+        if self._settings.noindex == "drop" and is_of_media_pipeline(request):
+            for statement in stated_in_headers(response, tokens):
+                if merge([statement]).noindex:
+                    raise self._recorder.media_dropped(response, str(statement))
+        _, tdm = self.policies.stated_usage(response)
+        request.meta[PAGE_DIRECTIVES] = directives_when_asked(response, tokens, tdm)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Record that a request ended without a response.

@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from .clock import Clock
-from .exceptions import RobotsTxtDisallowed, forbidden_by
+from .exceptions import PageNotIndexable, RobotsTxtDisallowed, forbidden_by
 from .logs import plural, spider_logger
 from .origin import Origin, State
 from .protocol import access
@@ -72,18 +72,12 @@ class Recorder:
         self.events = events
         self.count = crawler.stats.inc_value
         """Adds 1, or another number, to a stat."""
-        self._said: set[str] = set()
-        """What is logged once in a crawl, and was."""
+        self.logged: set[str] = set()
+        """What is logged once in a crawl, and was. The caller adds it."""
         self._examples: dict[Reason, str] = {}
         """The first request that was dropped for each reason."""
         self._waiting: dict[str, int] = {}
         """How many requests wait, by the reason. One that has gone has 0."""
-
-    def is_first(self, what: str) -> bool:
-        """Whether this is the first call with this text: some things are logged once."""
-        is_first = what not in self._said
-        self._said.add(what)
-        return is_first
 
     def add_seconds(self, stat: str, seconds: float) -> None:
         self.stats.set_value(stat, round(self.stats.get_value(stat, 0) + seconds, 3))
@@ -132,7 +126,8 @@ class Recorder:
     def final_url_kept(self, request: Request, response: Response, verdict: Verdict) -> None:
         """Record that the spider gets a response whose URL is disallowed."""
         self.events.disallowed(response.url, verdict, was_sent=True)
-        if self.is_first("final URL"):
+        if "final URL" not in self.logged:
+            self.logged.add("final URL")
             self._logger.warning(
                 "%(request)s was redirected to %(url)s, which robots.txt disallows (%(verdict)s). "
                 "The spider gets this page, with the verdict in response.meta['robotstxt']. The "
@@ -140,6 +135,12 @@ class Recorder:
                 "'drop' to drop them.",
                 {"request": request, "url": response.url, "verdict": verdict},
             )
+
+    def media_dropped(self, response: Response, statement: str) -> PageNotIndexable:
+        """Record that a header drops a file of a media pipeline. Returns the exception."""
+        self.count("robotstxt/noindex/media_dropped")
+        self.events.page_dropped(response.url, ["noindex"])
+        return PageNotIndexable(f"{printable(response.url)} says noindex ({printable(statement)})")
 
     def waited(self, origin: str | None, kind: str, seconds: float) -> None:
         """Record how long the requests of a queue have waited."""
@@ -182,7 +183,8 @@ class Recorder:
 
     def held_long(self, host: str, seconds: float, left: int) -> None:
         """Record that each answer of an hour asked for fewer requests, and how many are left."""
-        if left and self.is_first(f"long back-off of {host}"):
+        if left and host not in self.logged:
+            self.logged.add(host)
             rest = timedelta(seconds=round(left * seconds))
             self._logger.warning(
                 "%(host)s has asked for fewer requests for an hour. %(left)d requests to it are "
@@ -297,7 +299,8 @@ class Recorder:
     def unclear_agent(self, problem: str) -> None:
         """Record that the product token of a crawler is unclear."""
         self.count("robotstxt/ambiguous_user_agent_count")
-        if self.is_first("unclear agent"):
+        if "unclear agent" not in self.logged:
+            self.logged.add("unclear agent")
             self._logger.warning(
                 "The product token for robots.txt is unclear: %(problem)s. Set "
                 "ROBOTSTXT_USER_AGENT to the product token of your crawler. The stat "

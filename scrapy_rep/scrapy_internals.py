@@ -25,6 +25,7 @@ from scrapy import Request
 from scrapy.core import downloader
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.python import global_object_name
 
 from .logs import get_logger
@@ -53,6 +54,7 @@ INTERNALS = {
     "method": "the log does not name what has stopped a robots.txt: a middleware or signal handler",
     "crawler.spider": "in Scrapy 2.14, scrapy crawl exits with 0 if a setting is unusable",
     "requests.queue": "a crawl stopped with one of Scrapy's queues does not continue with ours",
+    "handle_httpstatus_all": "REP_NOINDEX drops no files of media pipelines",
 }
 """What Scrapy does not promise, and what happens without it."""
 
@@ -204,6 +206,14 @@ class Engine:
 def forget_cached_response(request: Request) -> None:
     """Keep Scrapy's HTTP cache from answering a request that it lets pass."""
     request.meta.pop("cached_response", None)
+
+
+def is_of_media_pipeline(request: Request) -> bool:
+    """Whether a media pipeline makes a request, and not another caller of the engine."""
+    is_any_status = not request.meta.keys().isdisjoint(
+        ("handle_httpstatus_all", "handle_httpstatus_list")
+    )
+    return request.callback is NO_CALLBACK and is_any_status
 
 
 def proxy_keys(page: Request) -> set[str]:

@@ -30,6 +30,7 @@ from w3lib.url import safe_url_string
 
 from .exceptions import SettingError
 from .protocol.paths import origin_of
+from .protocol.usage import REQUIRABLE
 from .stores.urls import find_form, store_forms, without_password
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ ACCESS_RESULT = _choice("unavailable", "unreachable")
 ON_UNREACHABLE = _choice("disallow", "allow", "wait")
 ON_DIRECTIVE = _choice("annotate", "drop")
 ON_FINAL_URL = _choice("annotate", "drop", "ignore")
-STRINGS = Kind("a list", _strings)
+USES = Kind(f"a list of {', '.join(map(repr, REQUIRABLE))}", _strings, set(REQUIRABLE).issuperset)
 HOST_NAMES = Kind(
     "a list of host names, without scheme, port, path or wildcards",
     lambda value: frozenset(map(_host_name, _strings(value))),
@@ -231,7 +232,7 @@ class Settings:
     noindex: str = _setting("REP_NOINDEX", "annotate", ON_DIRECTIVE)
     nofollow: str = _setting("REP_NOFOLLOW", "annotate", ON_DIRECTIVE)
     rel_nofollow: str = _setting("REP_REL_NOFOLLOW", "annotate", ON_DIRECTIVE)
-    intended_uses: tuple[str, ...] = _setting("REP_INTENDED_USES", (), STRINGS)
+    intended_uses: tuple[str, ...] = _setting("REP_INTENDED_USES", (), USES)
     tdmrep: bool = _setting("REP_TDMREP", False, BOOLEAN)
     local_rules: str | None = _setting("REP_LOCAL_RULES", None, TOML_PATH)
     store: str | Callable[..., Any] | None = _setting(  # noqa: RUF009 - it is not changed

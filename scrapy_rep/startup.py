@@ -15,7 +15,6 @@ from scrapy.settings import default_settings
 from .exceptions import SettingError
 from .logs import spider_logger
 from .protocol.agents import product_tokens
-from .protocol.usage import nearest_use
 from .scrapy_internals import note_failure
 from .settings import Settings
 
@@ -51,13 +50,6 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     for name, similar in settings.unknown:
         hint = f" Did you mean {similar}?" if similar else ""
         logger.warning(f"The setting {name} does not exist and is ignored.{hint}")
-    for name in settings.intended_uses:
-        if (nearest := nearest_use(name)) != name:
-            hint = f" Did you mean {nearest}?" if nearest else ""
-            logger.warning(
-                f"REP_INTENDED_USES has {name}, which no vocabulary defines: no page refuses it."
-                f"{hint}"
-            )
     if settings.robots_agent is None and settings.page_agent == default_settings.USER_AGENT:
         logger.warning(
             "USER_AGENT has Scrapy's default value: sites cannot identify your crawler, and it "

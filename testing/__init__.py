@@ -7,8 +7,9 @@ Servers on loopback:
 
 Crawls:
 
-- ``simulation`` runs random crawls on a virtual clock. ``checks.soak`` runs real ones.
+- ``simulation`` runs random crawls on a virtual clock; ``clock`` is one that a test moves.
 - ``counters`` finds what a crawl did not release; ``measure`` measures its memory.
+- ``report_samples`` has event logs without a crawl; ``archives`` reads the archive of one.
 
 Files:
 

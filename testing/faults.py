@@ -122,8 +122,19 @@ def length(body: bytes) -> bytes:
 
 def inflating(before: bytes = b"") -> Misbehaviour:
     """Send gzip data that inflates to 300 MiB, after other members of the file."""
-    body = before + gzip_bomb(300)
-    return raw(GZIP + length(body) + body)
+
+    async def page(*connection: Any) -> None:
+        body = before + gzip_bomb(300)
+        await raw(GZIP + length(body) + body)(*connection)
+
+    return page
+
+
+async def inflating_404(*connection: Any) -> None:
+    """Send data that inflates to 60 MiB, with a 404."""
+    body = zlib.compress(bytes(60 * MIB))
+    head = b"HTTP/1.1 404 No\r\nContent-Encoding: deflate\r\n"
+    await raw(head + length(body) + body)(*connection)
 
 
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -132,135 +143,109 @@ PACKED = gzip.compress(RULES, mtime=0)
 PATHS = ("/private", "/public")
 """Pages to request. :func:`outcome_of` tells from them how a robots.txt was understood."""
 
-# Responses to a request for robots.txt, and what they mean (RFC 9309 §2.3.1): the rules hold,
-# everything is allowed, or everything is disallowed.
+# What a response means (RFC 9309 §2.3.1).
 RULES_HOLD = "rules"
 ALLOWED = "unavailable"
 DISALLOWED = "unreachable"
 RULES_HOLD_OR_NOT = f"{RULES_HOLD} or {DISALLOWED}"
 """Scrapy's download handlers differ."""
 
-_FAULTS: dict[str, tuple[Callable[[], Page | Misbehaviour], str]] = {
-    # The connection
-    "closes without a word": (lambda: raw(b""), DISALLOWED),
-    "resets before the headers": (lambda: raw(b"", reset=True), DISALLOWED),
-    "resets after the headers": (lambda: raw(HEAD + length(RULES), reset=True), DISALLOWED),
-    "resets within the body": (
-        lambda: raw(HEAD + length(RULES) + RULES[:9], reset=True),
-        DISALLOWED,
-    ),
-    "closes within the headers": (lambda: raw(HEAD), DISALLOWED),
-    "closes within the body": (lambda: raw(HEAD + length(RULES) + RULES[:9]), DISALLOWED),
-    "stalls before the headers": (stall, DISALLOWED),
-    "stalls within the headers": (lambda: stall(HEAD), DISALLOWED),
-    "stalls within the body": (lambda: stall(HEAD + length(RULES) + RULES[:9]), DISALLOWED),
-    "trickles its headers": (lambda: trickle(HEAD + b"X-Slow: "), DISALLOWED),
-    "trickles its body": (lambda: trickle(HEAD + length(RULES * 100)), DISALLOWED),
-    # The framing
-    "announces more than it has": (lambda: raw(HEAD + length(RULES + b"x") + RULES), DISALLOWED),
-    "has more than it announces": (
-        lambda: raw(HEAD + length(RULES) + RULES + b"Allow: /private\n"),
-        RULES_HOLD_OR_NOT,
-    ),
-    "announces nothing and closes": (lambda: raw(HEAD + b"\r\n" + RULES), RULES_HOLD),
-    "sends proper chunks": (
-        lambda: raw(CHUNKED + chunked(RULES[:9]) + chunked(RULES[9:]) + b"0\r\n\r\n"),
-        RULES_HOLD,
-    ),
-    "leaves the last chunk out": (lambda: raw(CHUNKED + chunked(RULES)), DISALLOWED),
-    "cuts a chunk off": (lambda: raw(CHUNKED + chunked(RULES)[:9]), DISALLOWED),
-    "breaks the length of a chunk": (
-        lambda: raw(CHUNKED + chunked(RULES) + b"what?\r\n" + RULES),
-        DISALLOWED,
-    ),
-    # The coding
-    "sends proper gzip": (lambda: raw(GZIP + length(PACKED) + PACKED), RULES_HOLD),
-    "sends gzip that is none": (lambda: raw(GZIP + length(RULES) + RULES), DISALLOWED),
-    "cuts gzip off": (lambda: raw(GZIP + length(PACKED[:-5]) + PACKED[:-5]), DISALLOWED),
-    "sends an unknown coding": (
-        lambda: Page(RULES, headers={"Content-Encoding": "rot13"}),
-        DISALLOWED,
-    ),
-    # The head
-    "is no HTTP at all": (lambda: raw(b"SSH-2.0-OpenSSH_9.7\r\n"), DISALLOWED),
-    "has no status": (lambda: raw(b"HTTP/1.1 fine\r\n\r\n" + RULES), DISALLOWED),
-    "has an endless header": (
-        lambda: endless(HEAD + b"X-Long: ", piece=b"x" * 10_000),
-        DISALLOWED,
-    ),
-    # Redirects
-    "redirects to itself": (lambda: redirect("/robots.txt"), ALLOWED),
-    "redirects to a file": (lambda: redirect("file:///etc/passwd"), DISALLOWED),
-    "redirects to no URL": (lambda: redirect("http://[::1/robots.txt"), DISALLOWED),
-    "redirects to no host": (lambda: redirect("http://no..host/robots.txt"), DISALLOWED),
-    "redirects nowhere": (lambda: Page(b"", 302), DISALLOWED),
-    "redirects to a closed port": (lambda: redirect("http://127.0.0.1:1/robots.txt"), DISALLOWED),
-    # Statuses, with all kinds of bodies
-    "is missing, with rules": (lambda: Page(RULES, 404), ALLOWED),
-    "is missing, in gzip that is none": (
-        lambda: Page(RULES, 404, {"Content-Encoding": "gzip"}),
-        ALLOWED,
-    ),
-    "is missing, in brotli that is none": (
-        lambda: Page(b"\xff rubbish", 404, {"Content-Encoding": "br"}),
-        ALLOWED,
-    ),
-    "is missing, inflating to 60 MiB": (
-        lambda: Page(zlib.compress(bytes(60 * MIB)), 404, {"Content-Encoding": "deflate"}),
-        ALLOWED,
-    ),
-    "is missing, cut off": (
-        lambda: raw(b"HTTP/1.1 404 No\r\n" + length(RULES) + RULES[:9]),
-        ALLOWED,
-    ),
-    "is missing, without end": (lambda: endless(b"HTTP/1.1 404 No\r\n\r\n"), ALLOWED),
-    "is forbidden": (lambda: Page(RULES, 403), ALLOWED),
-    "has too many requests": (lambda: Page(RULES, 429), DISALLOWED),
-    "is in pieces": (lambda: Page(RULES, 206), DISALLOWED),
-    "has not changed, unasked": (lambda: Page(b"", 304), DISALLOWED),
-    "has several choices": (lambda: Page(RULES, 300, {"Location": "/r"}), DISALLOWED),
-    "is down": (lambda: Page(RULES, 503), DISALLOWED),
-    "has a status of its own": (lambda: Page(RULES, 999), DISALLOWED),
-    # Contents
-    "is empty": (lambda: text(b""), ALLOWED),
-    "has no content": (lambda: raw(b"HTTP/1.1 204 None\r\n\r\n"), ALLOWED),
-    "is a page": (lambda: Page(b"<html><body>Not found</body></html>"), ALLOWED),
-    "is binary": (lambda: text(bytes(range(256)) * 100 + b"\n" + RULES), RULES_HOLD),
-    "is one long line": (lambda: text(b"a" * MIB), ALLOWED),
-    "is in UTF-16": (lambda: text(RULES.decode().encode("utf-16")), RULES_HOLD),
-    "has no end": (lambda: endless(HEAD + b"\r\n", RULES), RULES_HOLD),
-    "has 10 GB": (
-        lambda: endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES),
-        RULES_HOLD,
-    ),
-    "inflates to 300 MiB": (inflating, RULES_HOLD),
-    "has chunks without end": (
-        lambda: endless(CHUNKED, chunked(RULES), chunked(b"# nothing\n" * 1000)),
-        RULES_HOLD,
-    ),
-    "inflates to 300 MiB in its second member": (lambda: inflating(gzip_bomb(0)), RULES_HOLD),
-    "has a gzip header without end": (
-        lambda: endless(GZIP + b"\r\n", b"\x1f\x8b\x08\x08" + bytes(6), b"name" * 2500),
-        DISALLOWED,
-    ),
-    "has brotli without end": (
-        lambda: endless(HEAD + b"Content-Encoding: br\r\n\r\n", bytes(100)),
-        DISALLOWED,
-    ),
+_TOO_LARGE: dict[str, dict[str, Page | Misbehaviour]] = {
+    RULES_HOLD: {
+        "has no end": endless(HEAD + b"\r\n", RULES),
+        "has 10 GB": endless(HEAD + b"Content-Length: 10000000000\r\n\r\n", RULES),
+        "inflates to 300 MiB": inflating(),
+        "has chunks without end": endless(CHUNKED, chunked(RULES), chunked(b"# nothing\n" * 1000)),
+        "inflates to 300 MiB in its second member": inflating(gzip_bomb(0)),
+    },
+    DISALLOWED: {
+        "has a gzip header without end": endless(
+            GZIP + b"\r\n", b"\x1f\x8b\x08\x08" + bytes(6), b"name" * 2500
+        ),
+        "has brotli without end": endless(HEAD + b"Content-Encoding: br\r\n\r\n", bytes(100)),
+    },
 }
+_FAULTS: dict[str, dict[str, Page | Misbehaviour]] = {
+    DISALLOWED: {
+        # The connection
+        "closes without a word": raw(b""),
+        "resets before the headers": raw(b"", reset=True),
+        "resets after the headers": raw(HEAD + length(RULES), reset=True),
+        "resets within the body": raw(HEAD + length(RULES) + RULES[:9], reset=True),
+        "closes within the headers": raw(HEAD),
+        "closes within the body": raw(HEAD + length(RULES) + RULES[:9]),
+        "stalls before the headers": stall(),
+        "stalls within the headers": stall(HEAD),
+        "stalls within the body": stall(HEAD + length(RULES) + RULES[:9]),
+        "trickles its headers": trickle(HEAD + b"X-Slow: "),
+        "trickles its body": trickle(HEAD + length(RULES * 100)),
+        # The framing and the coding
+        "announces more than it has": raw(HEAD + length(RULES + b"x") + RULES),
+        "leaves the last chunk out": raw(CHUNKED + chunked(RULES)),
+        "cuts a chunk off": raw(CHUNKED + chunked(RULES)[:9]),
+        "breaks the length of a chunk": raw(CHUNKED + chunked(RULES) + b"what?\r\n" + RULES),
+        "sends gzip that is none": raw(GZIP + length(RULES) + RULES),
+        "cuts gzip off": raw(GZIP + length(PACKED[:-5]) + PACKED[:-5]),
+        "sends an unknown coding": Page(RULES, headers={"Content-Encoding": "rot13"}),
+        # The head
+        "is no HTTP at all": raw(b"SSH-2.0-OpenSSH_9.7\r\n"),
+        "has no status": raw(b"HTTP/1.1 fine\r\n\r\n" + RULES),
+        "has an endless header": endless(HEAD + b"X-Long: ", piece=b"x" * 10_000),
+        # Redirects
+        "redirects to a file": redirect("file:///etc/passwd"),
+        "redirects to no URL": redirect("http://[::1/robots.txt"),
+        "redirects to no host": redirect("http://no..host/robots.txt"),
+        "redirects nowhere": Page(b"", 302),
+        "redirects to a closed port": redirect("http://127.0.0.1:1/robots.txt"),
+        # Statuses
+        "has too many requests": Page(RULES, 429),
+        "is in pieces": Page(RULES, 206),
+        "has not changed, unasked": Page(b"", 304),
+        "has several choices": Page(RULES, 300, {"Location": "/r"}),
+        "is down": Page(RULES, 503),
+        "has a status of its own": Page(RULES, 999),
+        **_TOO_LARGE[DISALLOWED],
+    },
+    ALLOWED: {
+        "redirects to itself": redirect("/robots.txt"),
+        # Statuses, with all kinds of bodies
+        "is missing, with rules": Page(RULES, 404),
+        "is missing, in gzip that is none": Page(RULES, 404, {"Content-Encoding": "gzip"}),
+        "is missing, in brotli that is none": Page(b"\xff no", 404, {"Content-Encoding": "br"}),
+        "is missing, inflating to 60 MiB": inflating_404,
+        "is missing, cut off": raw(b"HTTP/1.1 404 No\r\n" + length(RULES) + RULES[:9]),
+        "is missing, without end": endless(b"HTTP/1.1 404 No\r\n\r\n"),
+        "is forbidden": Page(RULES, 403),
+        # Contents
+        "is empty": text(b""),
+        "has no content": raw(b"HTTP/1.1 204 None\r\n\r\n"),
+        "is a page": Page(b"<html><body>Not found</body></html>"),
+        "is one long line": text(b"a" * MIB),
+    },
+    RULES_HOLD: {
+        "announces nothing and closes": raw(HEAD + b"\r\n" + RULES),
+        "sends proper chunks": raw(
+            CHUNKED + chunked(RULES[:9]) + chunked(RULES[9:]) + b"0\r\n\r\n"
+        ),
+        "sends proper gzip": raw(GZIP + length(PACKED) + PACKED),
+        "is binary": text(bytes(range(256)) * 100 + b"\n" + RULES),
+        "is in UTF-16": text(RULES.decode().encode("utf-16")),
+        **_TOO_LARGE[RULES_HOLD],
+    },
+    RULES_HOLD_OR_NOT: {
+        "has more than it announces": raw(HEAD + length(RULES) + RULES + b"Allow: /private\n")
+    },
+}
+"""Responses to a request for robots.txt, by what they mean."""
 
-NAMES = tuple(_FAULTS)
-TOO_LARGE = NAMES[NAMES.index("has no end") :]
+MEANINGS = {name: meaning for meaning, pages in _FAULTS.items() for name in pages}
+"""The outcomes that the fault of each name may have."""
+TOO_LARGE = [name for pages in _TOO_LARGE.values() for name in pages]
 
 
 def fault(name: str) -> Page | Misbehaviour:
     """The page with the fault of this name."""
-    return _FAULTS[name][0]()
-
-
-def meaning_of(name: str) -> str:
-    """The outcomes that the fault of this name may have."""
-    return _FAULTS[name][1]
+    return _FAULTS[MEANINGS[name]][name]
 
 
 def endless_redirects(hops: int) -> dict[str, Page | Misbehaviour]:

@@ -55,10 +55,7 @@ class RedisServer:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        password: str | None = None,
-        arguments: Sequence[str] = (),
+        self, folder: Path, password: str | None = None, arguments: Sequence[str] = ()
     ) -> None:
         self._folder = folder
         self._password = password

@@ -24,29 +24,13 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.reports.event_log import CrawlLog
 from scrapy_rep.reports.reading import Database
-from scrapy_rep.reports.records import (
-    Event,
-    Report,
-    RobotsFile,
-    Run,
-    utc,
-)
+from scrapy_rep.reports.records import Event, Report, RobotsFile, Run, utc
 from scrapy_rep.reports.survey import Survey
 from scrapy_rep.settings import DONT_OBEY, ROBOTSTXT, Settings, changed_settings
+from testing.clock import FakeClock
 
 START = 1_795_336_200.0
 """2026-11-22 08:30:00 UTC."""
-
-
-class FakeClock:
-    """A clock that a test moves."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def steady(self) -> float:
-        """The time."""
-        return self.now
 
 
 class FakeFile:
@@ -72,8 +56,8 @@ class SampleLog(CrawlLog):
         self.clock = clock
         self.file = FakeFile()
         self.delay_of: Callable[[str], float] = lambda _: 0.0
-        faked: Any = clock, self.file
-        super().__init__(run, settings, *faked)
+        file: Any = self.file
+        super().__init__(run, settings, clock, file)
 
     def octets(self) -> bytes:
         """The file."""

@@ -32,7 +32,7 @@ NOT_MEASURED = (
     *(
         f"tests/crawl/test_{name}.py"
         for name in (
-            *("archive", "backoff", "beside_scrapy", "browsers", "builtin", "closing", "faults"),
+            *("archive", "backoff", "beside_scrapy", "builtin", "closing", "faults"),
             *("gateways", "pace", "scheduler", "scrapy_redis", "sent_urls", "soak"),
         )
     ),

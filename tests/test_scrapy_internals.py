@@ -19,6 +19,7 @@ from scrapy_rep.clock import Clock
 from scrapy_rep.scrapy_internals import ATTRIBUTES, INTERNALS, MAX_EXTRA, Engine, proxy_keys
 from testing.web import Web
 from tests.crawl.conftest import EXEMPT, travel
+from tests.frontier.doubles import FakeScrapyEngine
 from tests.import_contracts import attributes_used_in
 
 TESTS = {
@@ -31,6 +32,7 @@ TESTS = {
     "method": "test_a_middleware_that_fails_is_named_with_one_traceback",
     "crawler.spider": "test_scrapy_logs_one_line_and_exits_with_1",
     "requests.queue": "test_a_crawl_continues_with_the_queue_of_scrapy_and_the_other_way_round",
+    "handle_httpstatus_all": "test_callers_get_directives_and_noindex_drops_files",
 }
 """The tests that fail when Scrapy changes what it does not promise."""
 
@@ -98,25 +100,15 @@ def test_a_proxy_gets_no_credentials_of_another(monkeypatch: pytest.MonkeyPatch)
     assert kept == [dict.fromkeys(("proxy", "_auth_proxy"), "http://a.example"), {}]
 
 
-class Fake:
-    """An engine of Scrapy, which may lack an attribute, and ours."""
-
-    def __init__(self, without: str = "") -> None:
-        self.steps = 0
-        self.downloader: Any = SimpleNamespace(active=set(), slots={}, total_concurrency=16)
-        slot = SimpleNamespace(
-            nextcall=SimpleNamespace(schedule=self.step), closing=None, inprogress=set()
-        )
-        engine = SimpleNamespace(_slot=slot, downloader=self.downloader)
-        crawler: Any = SimpleNamespace(engine=engine, spider=Spider("test"))
-        if without.startswith("engine"):
-            owner, _, last = without.rpartition(".")
-            delattr(attrgetter(owner)(crawler), last)
-        self.engine = Engine(crawler)
-        self.engine.open()
-
-    def step(self) -> None:
-        self.steps += 1
+def opened(scrapy: FakeScrapyEngine, without: str = "") -> Engine:
+    """Our view of an engine of Scrapy, which may lack an attribute."""
+    crawler: Any = SimpleNamespace(engine=scrapy, spider=Spider("test"))
+    if without.startswith("engine"):
+        owner, _, last = without.rpartition(".")
+        delattr(attrgetter(owner)(crawler), last)
+    engine = Engine(crawler)
+    engine.open()
+    return engine
 
 
 def requests(number: int) -> list[Request]:
@@ -127,14 +119,15 @@ def requests(number: int) -> list[Request]:
 def test_one_warning_says_what_is_missing_and_what_happens_then(
     path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    fake = Fake(path)
+    scrapy = FakeScrapyEngine()
+    engine = opened(scrapy, path)
     warnings = [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
     if not path:
         assert warnings == []
         return
     (warning,) = warnings
     assert f"Missing: {path} ({INTERNALS[ATTRIBUTES[path]]})." in warning
-    engine, (request,) = fake.engine, requests(1)
+    (request,) = requests(1)
     engine.wake()
     engine.exclude(request)
     engine.include(request)
@@ -143,29 +136,31 @@ def test_one_warning_says_what_is_missing_and_what_happens_then(
     assert engine.seconds_unsent(request) == (0 if path == "engine.downloader.slots" else inf)
     assert engine.own_delay_left("a.example") == 0
     assert len(engine.active) == len(engine.extra) == 0
-    assert bool(fake.steps) is (path != "engine._slot.nextcall")
+    assert bool(scrapy.woken) is (path != "engine._slot.nextcall")
 
 
 def test_excluded_requests_occupy_no_slot() -> None:
     """A crawl may change its own limit meanwhile."""
-    fake, (first, second, third) = Fake(), requests(3)
-    fake.downloader.active = {first, second, third}
-    assert fake.engine.exclude(first)
-    assert not fake.engine.exclude(first)
-    fake.downloader.total_concurrency = 3
-    fake.engine.exclude(second)
-    assert fake.downloader.total_concurrency == 5
-    assert len(fake.engine.active) - len(fake.engine.extra) == 1
+    scrapy, (first, second, third) = FakeScrapyEngine(), requests(3)
+    engine = opened(scrapy)
+    scrapy.downloader.active = {first, second, third}
+    assert engine.exclude(first)
+    assert not engine.exclude(first)
+    scrapy.downloader.total_concurrency = 3
+    engine.exclude(second)
+    assert scrapy.downloader.total_concurrency == 5
+    assert len(engine.active) - len(engine.extra) == 1
     for request in (first, first, second, third):
-        fake.engine.include(request)
-    assert fake.downloader.total_concurrency == 3
-    fake.downloader.total_concurrency = 0  # no limit
-    fake.engine.exclude(third)
-    assert fake.downloader.total_concurrency == 0
+        engine.include(request)
+    assert scrapy.downloader.total_concurrency == 3
+    scrapy.downloader.total_concurrency = 0  # no limit
+    engine.exclude(third)
+    assert scrapy.downloader.total_concurrency == 0
 
 
 def test_the_excluded_requests_are_bounded() -> None:
-    fake = Fake()
-    excluded = [fake.engine.exclude(request) for request in requests(MAX_EXTRA + 1)]
+    scrapy = FakeScrapyEngine()
+    engine = opened(scrapy)
+    excluded = [engine.exclude(request) for request in requests(MAX_EXTRA + 1)]
     assert excluded == [True] * MAX_EXTRA + [False]
-    assert fake.downloader.total_concurrency == 16 + MAX_EXTRA
+    assert scrapy.downloader.total_concurrency == 16 + MAX_EXTRA

@@ -61,7 +61,7 @@ def test_defaults_are_what_the_reference_says() -> None:
          "page_agent", "a/1"),
         ({"REP_TTL_RANGE": "60, 3600"}, "ttl_range", (60, 3600)),
         ({"REP_DISALLOW_STATUSES": " [401, 403] "}, "disallow_statuses", {401, 403}),
-        ({"REP_INTENDED_USES": "['a', \"b\"]"}, "intended_uses", ("a", "b")),
+        ({"REP_INTENDED_USES": "['tdm', \"use=full\"]"}, "intended_uses", ("tdm", "use=full")),
         ({"REP_5XX_AS_404_HOSTS": "[::1], b.example"}, "server_error_hosts", {"::1", "b.example"}),
         ({"ROBOTSTXT_USER_AGENT": "['a', 'b']"}, "robots_agent", ("a", "b")),
         ({}, "report", ()),
@@ -90,6 +90,10 @@ NO_HOSTS = ("b.example:8080", "[::1]:80", "http://b.example", "*.b.example", "b%
 HOSTS = "a list of host names, without scheme, port, path or wildcards"
 RANGE = "two numbers of seconds above 0, the smaller one first"
 NO_RANGES = (300, [300], [300, 200], [0, 300], [1, "inf"], [1, 2, 3], "a,b", "[1", "(1)")
+USES = (
+    "a list of 'train-ai', 'ai-use', 'search', 'tdm', 'ai-train', 'ai-input', 'use=immediate', "
+    "'use=reference', 'use=full'"
+)
 SLOTS = "a dict of dicts, with integers as concurrency, and seconds as delay"
 
 
@@ -113,7 +117,7 @@ SLOTS = "a dict of dicts, with integers as concurrency, and seconds as delay"
         ("REP_ON_TOO_MANY_REDIRECTS", 5, "'unavailable' or 'unreachable'"),
         ("REP_NOINDEX", True, "'annotate' or 'drop'"),
         ("REP_REL_NOFOLLOW", "Drop", "'annotate' or 'drop'"),
-        ("REP_INTENDED_USES", 1, "a list"),
+        *(("REP_INTENDED_USES", value, USES) for value in (1, ["tdm", "use"], ["train_ai"])),
         ("REP_REPORT", 7, "None, a path or a list of paths"),
         ("REP_REPORT", ["a.json", 7], "None, a path or a list of paths"),
         ("REP_REPORT", {"a.json": {}}, "None, a path or a list of paths"),

@@ -12,10 +12,13 @@ import pytest
 import scrapy
 from scrapy import Request
 
+from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.fetcher import RECENT
+from scrapy_rep.frontier.hosts import Slot
 from scrapy_rep.frontier.queue import OriginQueue
 from scrapy_rep.protocol.access import Cancelled
 from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.stores import Claim
 from testing import harness, simulation
 from testing.faults import ErrorFault
 from testing.simulation import Answer, Ask, Handler, Scenario, Site, crawled, run
@@ -41,7 +44,7 @@ def test_crawls_with_an_error_in_one_function_obey_the_laws() -> None:
 
 # Defects, each of which the simulation finds
 
-push = OriginQueue.push
+push, pop_stored, set_alarm = OriginQueue.push, OriginQueue.pop_stored, Slot.set_alarm
 
 
 def push_first(queue: OriginQueue, request: Request) -> None:
@@ -82,49 +85,92 @@ BACKOFF = replace(
 )
 
 
+LOCAL = replace(NO_FILE, local="disallow")
+MOVED = replace(
+    SCENARIO,
+    sites=(Site(0, 8000, (Answer("private", moved=True),), 0.2), Site(1, 8001, (Answer(),), 0.2)),
+)
+SHORT_LIVED = replace(
+    SCENARIO,
+    sites=(Site(0, 8000, (Answer(delay=5, max_age=1),), 0.2),),
+    settings={**SCENARIO.settings, "REP_TTL_RANGE": (2, 300)},
+)
+ON_DISK = replace(SCENARIO, on_disk=True)
+PAIR = replace(SCENARIO, crawlers=2)
+
+
 class Defect(NamedTuple):
     """What is replaced, and by what; then the simulation finds a problem with this text."""
 
     scenario: Scenario
+    law: int = 0
+    """The law that is broken; 0: none, because nothing is replaced."""
     target: str = ""
     replacement: Any = None
-    problem: str = ""
 
 
 ENGINE, FRONTIER = "scrapy_rep.scrapy_internals.Engine", "scrapy_rep.frontier.frontier.Frontier"
+LOCAL_RULE, GATE = "scrapy_rep.policies.local_rules.LocalRule", "scrapy_rep.policies.gate"
 RULES = "scrapy_rep.middleware.RobotsTxtMiddleware.decide"
-PUSH = "scrapy_rep.frontier.queue.OriginQueue.push"
-SCHEDULE = "scrapy_rep.fetch.fetcher.Fetcher.unexpected"
+QUEUE = "scrapy_rep.frontier.queue.OriginQueue"
+FETCHER = "scrapy_rep.fetch.fetcher.Fetcher"
+HOST = "scrapy_rep.frontier.hosts.Host"
+STORE = "testing.simulation.SimulatedStore"
 
 
 def nothing(*_: Any) -> None:
     pass
 
 
+def zero(*_: Any, **__: Any) -> int:
+    return 0
+
+
 def allow(_: object, __: object, verdict: Verdict) -> Verdict:
     return verdict._replace(allowed=True)
 
 
+def ring_late(slot: Slot, clock: Clock, seconds: float, ring: Any) -> None:
+    set_alarm(slot, clock, seconds + 1, ring)
+
+
+def pop_two(queue: OriginQueue, bucket: Any) -> Request | None:
+    pop_stored(queue, bucket)
+    return pop_stored(queue, bucket) if bucket in queue.buckets else None
+
+
+async def claim(*_: Any) -> Claim:
+    return Claim(True, None, None)
+
+
+async def reserve(*_: Any) -> int:
+    return 0
+
+
 DEFECTS = {
-    "nothing": Defect(SCENARIO),
-    "the pace": Defect(
-        SCENARIO, "scrapy_rep.frontier.hosts.Host.seconds_left", lambda *_, **__: 0, " s after "
+    "a lost request": Defect(ON_DISK, 1, f"{QUEUE}.pop_stored", pop_two),
+    "the rules": Defect(SCENARIO, 2, RULES, allow),
+    "local rules": Defect(LOCAL, 2, f"{LOCAL_RULE}.decides", zero),
+    "the rules after a redirect": Defect(MOVED, 2, RULES, allow),
+    "the counters": Defect(CALLS, 3, f"{ENGINE}.include", nothing),
+    "the order": Defect(SCENARIO, 4, f"{QUEUE}.push", push_first),
+    "the pace": Defect(SCENARIO, 5, f"{HOST}.seconds_left", zero),
+    "the pace of two crawlers": Defect(PAIR, 5, f"{STORE}.reserve_host", reserve),
+    "the claims": Defect(PAIR, 6, f"{STORE}.claim", claim),
+    "the alarms": Defect(SCENARIO, 7, f"{FRONTIER}._ring", nothing),
+    "one use of each answer": Defect(
+        SHORT_LIVED,
+        7,
+        f"{GATE}.max",
+        lambda *_: 1,
     ),
-    "the rules": Defect(SCENARIO, RULES, allow, "was sent, against"),
-    "the order": Defect(SCENARIO, PUSH, push_first, " came after "),
-    "nothing with calls": Defect(CALLS),
-    "the counters": Defect(
-        CALLS, f"{ENGINE}.include", nothing, "are left: requests beyond CONCURRENT_REQUESTS"
-    ),
-    "the alarms": Defect(SCENARIO, f"{FRONTIER}._ring", nothing, "the crawl "),
-    "the two ways": Defect(
-        NO_FILE, "scrapy_rep.origin.Origin.disallows_all", lambda *_: True, ", but its queue "
-    ),
-    "nothing with a back-off": Defect(BACKOFF),
-    "the back-off": Defect(BACKOFF, f"{FRONTIER}.note_answer", nothing, "to a host that is held"),
-    "nothing with an error": Defect(ERROR),
-    "the schedule": Defect(ERROR, SCHEDULE, lambda *_: Cancelled(), " times in a row"),
+    "the back-off": Defect(BACKOFF, 8, f"{FRONTIER}.note_answer", nothing),
+    "the retries": Defect(ERROR, 9, f"{FETCHER}.unexpected", lambda *_: Cancelled()),
+    "the two ways": Defect(NO_FILE, 10, "scrapy_rep.origin.Origin.disallows_all", lambda *_: True),
+    "late alarms": Defect(SCENARIO, 11, "scrapy_rep.frontier.hosts.Slot.set_alarm", ring_late),
 }
+SCENARIOS = (SCENARIO, CALLS, BACKOFF, ERROR, NO_FILE, LOCAL, MOVED, SHORT_LIVED, ON_DISK, PAIR)
+DEFECTS |= {f"nothing in {number}": Defect(each) for number, each in enumerate(SCENARIOS)}
 
 MOST_TURNS = 4_000
 """The limit of a crawl in turns of its event loop. Without a defect, it needs some 300."""
@@ -137,24 +183,36 @@ def problems() -> dict[str, list[str]]:
     found = {}
     for name, defect in DEFECTS.items():
         with patch(defect.target, defect.replacement) if defect.target else nullcontext():
-            try:
-                found[name] = run(defect.scenario)
-            except AssertionError as error:  # the crawl hangs, or does not end
-                found[name] = [str(error)]
+            found[name] = run(defect.scenario)
     return found
 
 
-def test_the_simulation_finds_defects() -> None:
+def test_the_simulation_finds_defects_and_names_the_law() -> None:
+    assert {defect.law for defect in DEFECTS.values()} == {*range(12)}
     for name, found in harness.call(problems, timeout=600).items():
-        expected = DEFECTS[name].problem
-        known = (expected, "the crawl ")  # or it hangs, or does not end
-        if expected:
-            assert any(each in problem for each in known for problem in found), (name, found)
+        if law := DEFECTS[name].law:
+            assert any(problem.startswith(f"law {law}:") for problem in found), (name, found)
         else:
             assert found == [], name
 
 
 # Times that a real clock would make depend on the machine
+
+
+def figures(name: str) -> tuple[dict[str, int], list[tuple[str, float]], dict[str, int], float]:
+    """Return figures of a crawl of this module, and the seconds that it takes.
+
+    They are the fetches of each robots.txt, the pages and their times, and the drops by reason.
+    """
+    with patch("scrapy_rep.settings._WITHOUT_POOL", Handler.__module__):
+        network = crawled(globals()[name])
+    pages = [(request.url.partition("?")[0], at) for at, request in network.pages]
+    (crawler,) = network.crawlers
+    assert crawler.stats is not None
+    prefix, stats = "robotstxt/forbidden/", crawler.stats.get_stats()
+    dropped = {name.removeprefix(prefix): stats[name] for name in stats if prefix in name}
+    return dict(network.asked), pages, dropped, network.loop.now
+
 
 DOWN = Answer(status=503, retry_after=1)
 OUTAGES = replace(
@@ -165,22 +223,13 @@ OUTAGES = replace(
 )
 
 
-def outages() -> tuple[dict[str, int], list[str], int, float]:
-    """Return the fetches of each robots.txt, the pages, how many were dropped, and the seconds."""
-    network, crawler = crawled(OUTAGES)
-    assert crawler.stats is not None
-    dropped = crawler.stats.get_value("robotstxt/forbidden/unreachable")
-    paths = [request.url.partition("?")[0] for _, request in network.pages]
-    return dict(network.asked), paths, dropped, network.loop.now
-
-
 def test_rep_max_wait_limits_the_total_wait_of_each_site() -> None:
     """All requests of a site wait as long as the first one. The other site answers in time."""
-    asked, pages, dropped, seconds = harness.call(outages)
+    asked, pages, dropped, seconds = harness.call(figures, "OUTAGES")
     first, other = (site.root for site in OUTAGES.sites)
     assert asked == {first: 5, other: 4}  # at 0, 1, 2, 3 and 4 s; at 2.5, 3.5, 4.5 and 5.5 s
-    assert pages == [f"{other}/late"]
-    assert dropped == 11
+    assert [url for url, _ in pages] == [f"{other}/late"]
+    assert dropped == {"unreachable": 11}
     assert 5.5 < seconds < 7
 
 
@@ -194,18 +243,10 @@ MOVING = replace(
 )
 
 
-def moving() -> tuple[int, int, int, float]:
-    """Return the fetches of the robots.txt, the pages, how many were dropped, and the seconds."""
-    network, crawler = crawled(MOVING)
-    assert crawler.stats is not None
-    dropped = crawler.stats.get_value("robotstxt/forbidden/visit-time")
-    return sum(network.asked.values()), len(network.pages), dropped, network.loop.now
-
-
 def test_a_visit_time_that_moves_keeps_no_crawl_open() -> None:
     """REP_MAX_WAIT (300 s) limits the wait of its requests, however often the file changes."""
-    asked, pages, dropped, seconds = harness.call(moving)
-    assert (asked, pages, dropped) == (3, 0, 4)
+    asked, pages, dropped, seconds = harness.call(figures, "MOVING")
+    assert ([*asked.values()], pages, dropped) == ([3], [], {"visit-time": 4})
     assert 240 <= seconds < 242
 
 
@@ -217,16 +258,9 @@ SLOW_SITES = replace(
 )
 
 
-def first_page() -> tuple[str, float]:
-    """Return the URL of the first page, and when it was requested."""
-    with patch("scrapy_rep.settings._WITHOUT_POOL", Handler.__module__):
-        at, request = crawled(SLOW_SITES)[0].pages[0]
-    return request.url.partition("?")[0], at
-
-
 def test_fetches_begin_while_earlier_ones_take_long() -> None:
     """They do not wait until the crawl looks for ended requests, twice a second."""
-    url, at = harness.call(first_page)
+    (url, at), *_ = harness.call(figures, "SLOW_SITES")[1]
     assert url == f"{SLOW_SITES.sites[32].root}/page"
     assert 4 * RECENT <= at < 4 * RECENT + 0.1
 
@@ -241,11 +275,6 @@ CALLERS = replace(
 )
 
 
-def pages_at_once() -> int:
-    """Return how many pages are requested before the host is held, and while it is."""
-    return sum(at < 100 for at, _ in crawled(CALLERS)[0].pages)
-
-
 def test_callers_do_not_pile_up_in_the_download_slot() -> None:
     """When a request ends, Scrapy sends all that wait in the slot, before its answer is known."""
-    assert harness.call(pages_at_once) == 2
+    assert sum(at < 100 for _, at in harness.call(figures, "CALLERS")[1]) == 2

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
-from ..fetch.fetcher import access_policy
-from ..origin import Origin, UnreachablePolicy
 from ..protocol.access import Answer, CopyInfo, NotModified, event_of
 from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
@@ -25,7 +23,6 @@ from ..protocol.printable import printable
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.verdict import Reason, Verdict
 from ..reports.records import count, moment
-from ..settings import turns_obeying_off
 from . import sources
 from .context import (
     Context,
@@ -44,8 +41,6 @@ from .sources import FORMATS, FORMS, Target
 from .texts import MAX_CELL, STYLES, WORDS, Renderables, table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..reports.archive import ArchivedRobotsTxt
     from .session import Session
 
@@ -170,27 +165,29 @@ def check_tool(
         refuse_if(is_file, f"{name} is a file: {hint}")
         is_wrong = robots and sources.lacks_slash(name)
         refuse_if(is_wrong, f"{name} is neither a path nor a URL: write /{name}, or https://{name}")
-    listed = () if source is None else sources.urls_from(source, form=from_format, field=url_field)
-    if turns_obeying_off(context.scrapy_settings):
-        context.warn(
-            "the settings turn ROBOTSTXT_OBEY off: a crawl of this project ignores all of this"
-        )
+    listed = sources.numbered_urls(source, form=from_format, field=url_field) if source else ()
+    _warn_if_off(context)
     named = agents_of(agents, context, outside=ANY_CRAWLER)
     refuse_if(plan and len(named) > 1, "--plan is for one crawler")
     # What is in the arguments is explained. What is in a file may be long.
     explains = not (source or plan or only) and (context.as_json or len(urls) * len(named) == 1)
-    if robots is None and not (source or plan or archives) and all(map(_is_path, urls)):
+    if robots is None and not (source or plan or archives) and all(map(sources.is_path, urls)):
         robots = sources.robots_txt_here(context)
     file = None if robots is None else sources.read_policies([robots], context)[0]
-    every = chain(urls, listed)
+    every = chain(urls, (url for _, url in listed))
     total = None if source is None else sources.lines_in(source)
     checker = _Checker(context, named, every, kinds, file, archives, plan, explains, total)
     with nullcontext() if file or archives else sources.start_session(context) as session:
         return checker.run(session)
 
 
-def _is_path(url: str) -> bool:
-    return url.startswith("/") and not url.startswith("//")
+def _warn_if_off(context: Context) -> None:
+    if context.has_settings:
+        from ..settings import turns_obeying_off  # it needs Scrapy
+
+        if turns_obeying_off(context.scrapy_settings):
+            text = "a crawl of this project ignores all of this"
+            context.warn(f"the settings turn ROBOTSTXT_OBEY off: {text}")
 
 
 @dataclass
@@ -224,10 +221,9 @@ class _Checker:
             batches = self.context.counted(self._batches(session), "URLs", self.total, len)
             with self.context.interruptible():
                 for targets in batches:
-                    self._write([self._answer(*each) for each in product(targets, self.agents)])
+                    self._write(targets)
             if self.context.is_interrupted:
-                known = [target for target in self.batch if target.origin in self.policies]
-                self._write([self._answer(*each) for each in product(known, self.agents)])
+                self._write([each for each in self.batch if each.origin in self.policies])
         finally:
             self._write_totals()
         if not self.counts:
@@ -235,7 +231,8 @@ class _Checker:
         code = ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
         return self.context.end_code(code, reads_sites=session is not None)
 
-    def _write(self, batch: Sequence[_Answer]) -> None:
+    def _write(self, targets: Sequence[Target]) -> None:
+        batch = [self._answer(*each) for each in product(targets, self.agents)]
         if self.explains:
             for answer in batch:
                 self.context.show(explain(*answer), explanation)
@@ -290,6 +287,9 @@ class _Checker:
 
     def _replay(self, targets: list[Target]) -> None:
         """Read policies in the archives, and note since when pages may not be fetched or used."""
+        from ..fetch.fetcher import access_policy  # they need Scrapy
+        from ..origin import Origin, UnreachablePolicy
+
         self.policies, self.since = {}, {}
         wanted = defaultdict(list)
         for target in targets:
@@ -329,7 +329,7 @@ class _Checker:
         """Whether ``--only`` lists a URL. Adds to the record why, and since when."""
         record.refused, record.since = [], self.since.get((record.url, record.agent))
         if REFUSED in self.kinds and policy is not None:
-            uses = self.context.settings.intended_uses
+            uses = self.context.settings.intended_uses if self.context.has_settings else ()
             record.refused = refusals(policy, agent, record.url, uses)
         if policy is not None and policy.access.source == "store":
             record.since = policy.access.unreachable_since or policy.access.fetched_at
@@ -406,20 +406,16 @@ def _listing(plans: Collection[Plan]) -> Renderables:
     """Yield the table of a plan, the slowest hosts first. A crawl requests all of them at once."""
     made = table("Host", "Allowed", "Dropped", "Pace", "At least", right=(1, 2, 4))
     shown = sorted(plans, key=lambda each: (-each.seconds, -each.allowed))
-    for plan in shown[:MAX_HOSTS]:
-        _add_row(made, printable(plan.host or "no robots.txt", MAX_CELL), plan)
-    if left := len(shown[MAX_HOSTS:]):
-        made.add_row(f"and {count(left, 'more host')}")
-    made.add_section()
-    total = Plan(host=None, seconds=shown[0].seconds)
-    total.allowed = sum(each.allowed for each in plans)
-    total.dropped = sum(each.dropped for each in plans)
-    _add_row(made, "Total", total)
+    allowed, dropped = sum(each.allowed for each in plans), sum(each.dropped for each in plans)
+    total = Plan(host="Total", allowed=allowed, dropped=dropped, seconds=shown[0].seconds)
+    for plan in (*shown[:MAX_HOSTS], total):
+        if plan is total:
+            if left := len(shown[MAX_HOSTS:]):
+                made.add_row(f"and {count(left, 'more host')}")
+            made.add_section()
+        name = printable(plan.host or "no robots.txt", MAX_CELL)
+        seconds = round(plan.seconds)
+        time = str(timedelta(seconds=seconds)) if seconds else "less than a second"
+        pace = printable(plan.pace, MAX_CELL)
+        made.add_row(name, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, time)
     yield made
-
-
-def _add_row(made: Table, name: str, plan: Plan) -> None:
-    seconds = round(plan.seconds)
-    time = str(timedelta(seconds=seconds)) if seconds else "less than a second"
-    pace = printable(plan.pace, MAX_CELL)
-    made.add_row(name, f"{plan.allowed:,}", f"{plan.dropped:,}", pace, time)

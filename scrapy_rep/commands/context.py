@@ -8,13 +8,14 @@ from __future__ import annotations
 import functools
 import json
 import operator
+import os
 import re
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,11 +53,8 @@ MAX_BODY = 4 * SIZE_LIMIT
 INTERVAL = 10.0
 """Seconds between two lines about long work."""
 
-MAX_REMARK = 500
-"""Characters of a remark that are shown."""
-
-MAX_REPEATED = 3
-"""Remarks of one kind that are shown. The rest are counted."""
+MAX_REMARK, MAX_REPEATED = 500, 3
+"""Characters of a remark, and remarks of one kind, that are shown. The others are counted."""
 
 MIN_WIDTH = 40
 """Characters of a line in a narrower terminal, which wraps them, and where COLUMNS is 0."""
@@ -110,24 +108,31 @@ class NoAnswerError(CommandError):
     exit_code = ExitCode.UNKNOWN
 
 
+@dataclass
 class Context:
     """The settings, the input and the output of one run of a tool."""
 
-    def __init__(
-        self,
-        project: ScrapySettings | None,
-        given: Sequence[str],
-        *,
-        as_json: bool,
-        fresh: bool,
-        quiet: bool,
-    ) -> None:
-        self.as_json, self.fresh, self.quiet = as_json, fresh, quiet
-        self._project, self._given = project, given
-        self.is_interrupted = False
-        self._repeated: Counter[str] = Counter()
-        if given:
+    project: ScrapySettings | None
+    given: Sequence[str]
+    """The settings that ``-s`` sets."""
+    as_json: bool
+    fresh: bool
+    quiet: bool
+    is_interrupted: bool = False
+    repeated: Counter[str] = field(default_factory=Counter)
+    """How many remarks there were of each kind."""
+
+    def __post_init__(self) -> None:
+        if self.given:
             self.settings  # noqa: B018 - what is given is checked, also if no tool needs it
+
+    @functools.cached_property
+    def has_settings(self) -> bool:
+        """Whether there may be settings: of the user, or of a project, which only Scrapy finds."""
+        folders = (Path.cwd(), *Path.cwd().parents)
+        is_project = any(Path(each, "scrapy.cfg").is_file() for each in folders)
+        is_named = is_project or "SCRAPY_SETTINGS_MODULE" in os.environ
+        return is_named or self.project is not None or bool(self.given)
 
     @functools.cached_property
     def scrapy_settings(self) -> ScrapySettings:
@@ -135,11 +140,11 @@ class Context:
         from scrapy.utils.project import get_project_settings
 
         try:
-            settings = get_project_settings() if self._project is None else self._project
+            settings = get_project_settings() if self.project is None else self.project
         except Exception as error:  # of the project's own code
             text = f"the settings of the project cannot be loaded: {type(error).__name__}: {error}"
             raise CommandError(text) from None
-        for each in self._given:
+        for each in self.given:
             name, equals, value = each.partition("=")
             refuse_if(not (name and equals), "-s takes NAME=VALUE")
             try:
@@ -220,8 +225,8 @@ class Context:
         if self.quiet and level == "note":
             return
         if kind is not None:
-            self._repeated[kind] += 1
-            if self._repeated[kind] > MAX_REPEATED:
+            self.repeated[kind] += 1
+            if self.repeated[kind] > MAX_REPEATED:
                 return
         line = printable(" ".join(f"{level}: {message}".split()), MAX_REMARK)
         try:
@@ -287,7 +292,7 @@ class Context:
 
     def close(self) -> None:
         """Say how many remarks were left out."""
-        for kind, number in self._repeated.items():
+        for kind, number in self.repeated.items():
             if number > MAX_REPEATED:
                 self.note(f"{number - MAX_REPEATED:,} more: {kind}")
 

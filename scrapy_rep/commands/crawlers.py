@@ -135,6 +135,8 @@ def agents_of(
     ``outside`` is the one outside of a project whose settings name none.
     """
     agents = resolve(names)
+    if not agents and outside is not None and not context.has_settings:
+        agents = [outside]
     if not agents:
         from scrapy.utils.project import inside_project
 

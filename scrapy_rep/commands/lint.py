@@ -128,7 +128,7 @@ def lint_tool(
     found: list[Finding] = []
     unknown = matters = False
     sources = [source for each in names for source in _files(each)]
-    for name, body, about_site in _bodies(sources, context):
+    for name, body, about_site in context.counted(_bodies(sources, context), "files", len(sources)):
         unknown |= body is None and not about_site
         if not diff:
             about_site = [finding for finding in about_site if finding.code in codes]
@@ -218,63 +218,53 @@ def _bodies(
             yield policy.access.url, body, list(_about_site(name, policy))
 
 
-_SITE = {
-    Code.NOT_ROBOTS_TXT: ("{}", NOT_ROBOTS_TXT),
-    Code.REFUSED: ("{}", "let crawlers get it: without it, they may take everything for allowed"),
-    Code.CHALLENGE: ("{}", "exempt /robots.txt from the test: no crawler passes it"),
-    Code.TOO_MANY_REDIRECTS: ("{}", "answer with the file at its own address"),
-    Code.UNAVAILABLE: ("{}", "nothing has to be done if everything may be crawled"),
-    Code.OTHER_ADDRESS: ("no crawler reads {}", "crawlers read only /robots.txt, which follows"),
-    Code.CONTENT_TYPE: ("the content type is {}", "send 'text/plain; charset=utf-8'"),
-    Code.LONG_LIFETIME: (
-        "the headers let crawlers keep the file for {}",
-        "send 'Cache-Control: max-age=86400' or less, so that changes are seen within a day",
-    ),
-    Code.OTHER_HOST: (
-        "the rules are those of {}, to which the site redirects",
-        "answer with a file of its own if other rules are meant",
-    ),
-    Code.EMPTY: ("the file is empty: everything is allowed", "write rules if less is meant"),
-}
-"""What is said of the answer of a site, and the advice."""
-
+_REFUSED = Code.REFUSED, "let crawlers get it: without it, they may take everything for allowed"
 _STATES = {
-    ("not-robots-txt", False): Code.NOT_ROBOTS_TXT,
-    ("challenge", False): Code.CHALLENGE,
-    ("refused", False): Code.REFUSED,
-    ("disallowed-status", False): Code.REFUSED,
-    ("unavailable", False): Code.UNAVAILABLE,
-    ("unavailable", True): Code.TOO_MANY_REDIRECTS,
+    "not-robots-txt": (Code.NOT_ROBOTS_TXT, NOT_ROBOTS_TXT),
+    "challenge": (Code.CHALLENGE, "exempt /robots.txt from the test: no crawler passes it"),
+    "refused": _REFUSED,
+    "disallowed-status": _REFUSED,
+    "unavailable": (Code.UNAVAILABLE, "nothing has to be done if everything may be crawled"),
+    "redirects": (Code.TOO_MANY_REDIRECTS, "answer with the file at its own address"),
 }
-"""The codes of states without rules. True: the last response has no meaning of its own."""
+"""The code and the advice for each state without rules; "redirects" are too many of them."""
 
 _PLAIN_TEXT = re.compile(r"text/plain(\s*;\s*charset=\"?(utf-8|us-ascii)\"?)?\s*", re.IGNORECASE)
 
 
 def _about_site(given: str, policy: Policy) -> Iterator[Finding]:
     """Yield findings about the answer of a site. None of them is about a line."""
-    access, answer = policy.access, policy.answer
-    verdict, headers = Answer(), dict[str, str]()
+    access, answer, verdict = policy.access, policy.answer, Answer()
     verdict.judge(policy.verdict(f"{policy.origin}/", ()))
-    why = reason_text(verdict)
+    why, headers = reason_text(verdict), dict[str, str]()
     if answer is not None and answer.status < 300:
         headers = dict(answer.headers) if policy.robots is not None else {}
         why += f", {recognize(answer.body or b'', answer.headers.get('content-type')).form}"
-    kept = lifetime(headers, time.time()) or 0
+    # After too many redirects, the last response has no meaning of its own.
+    is_redirect = access.state == "unavailable" and access.status is None
+    state = "redirects" if is_redirect else access.state
+    code, remedy = _STATES.get(state, _REFUSED)
     path, final = urlsplit(target_of(given).url).path, access.final_url or access.url
     kind = headers.get("content-type", "text/plain" if not headers else "missing")
-    facts = {
-        Code.OTHER_ADDRESS: given if path.endswith(ROBOTS_TXT) and path != ROBOTS_TXT else "",
-        _STATES.get((access.state, access.status is None)): why,
-        Code.CONTENT_TYPE: kind if not _PLAIN_TEXT.fullmatch(kind) else "",
-        Code.LONG_LIFETIME: f"{kept:,.0f} seconds" if kept > DEFAULT_LIFETIME else "",
-        Code.OTHER_HOST: final if host_of(final) != host_of(access.url) else "",
-        Code.EMPTY: access.state == "rules" and not policy.text.strip(),
-    }
-    for code, fact in facts.items():
-        if code is not None and fact:
-            message, advice = _SITE[code]
-            yield about_file(code, message.format(fact), advice)
+    kept = lifetime(headers, time.time()) or 0
+    rows = [
+        (path.endswith(ROBOTS_TXT) and path != ROBOTS_TXT, Code.OTHER_ADDRESS,
+         f"no crawler reads {given}", "crawlers read only /robots.txt, which follows"),
+        (state in _STATES, code, why, remedy),
+        (not _PLAIN_TEXT.fullmatch(kind), Code.CONTENT_TYPE,
+         f"the content type is {kind}", "send 'text/plain; charset=utf-8'"),
+        (kept > DEFAULT_LIFETIME, Code.LONG_LIFETIME,
+         f"the headers let crawlers keep the file for {kept:,.0f} seconds",
+         "send 'Cache-Control: max-age=86400' or less, so that changes are seen within a day"),
+        (host_of(final) != host_of(access.url), Code.OTHER_HOST,
+         f"the rules are those of {final}, to which the site redirects",
+         "answer with a file of its own if other rules are meant"),
+        (access.state == "rules" and not policy.text.strip(), Code.EMPTY,
+         "the file is empty: everything is allowed", "write rules if less is meant"),
+    ]  # fmt: skip
+    for is_found, code, message, advice in rows:
+        if is_found:
+            yield about_file(code, message, advice)
 
 
 def _show_changes(name: str, body: bytes, fixed: bytes, context: Context) -> bool:

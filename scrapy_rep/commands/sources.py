@@ -55,6 +55,10 @@ class Target(NamedTuple):
     """False: nothing can be said about it. A URL whose scheme has no robots.txt is valid."""
 
 
+def is_path(given: str) -> bool:
+    return given.startswith("/") and not given.startswith("//")
+
+
 def lacks_slash(given: str) -> bool:
     """Return whether a text is probably meant for a path, as ``admin``, and not for a host.
 
@@ -74,7 +78,7 @@ def target_of(given: str, *, in_file: bool = False) -> Target:
     """
     if not given.isascii():
         given = _NOT_UTF_8.sub(lambda byte: f"%{ord(byte[0]) - 0xDC00:02X}", given)
-    if given.startswith("/") and not given.startswith("//"):
+    if is_path(given):
         return Target(given, given, None, in_file)
     given = url = without_credentials(given)
     if in_file and lacks_slash(given):
@@ -254,15 +258,10 @@ def lines_in(name: str) -> int | None:
         return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b"")) or None
 
 
-def urls_from(name: str, *, form: str | None = None, field: str | None = None) -> Iterator[str]:
-    """Yield the URLs of a file; ``-`` is standard input. See :func:`numbered_urls`."""
-    return (url for _, url in numbered_urls(name, form=form, field=field))
-
-
 def numbered_urls(
     name: str, *, form: str | None = None, field: str | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Yield the number of the line, or of the URL in a sitemap, and the URL.
+    """Yield the URLs of a file, each behind the number of its line, or of itself in a sitemap.
 
     ``form`` is one of :data:`FORMATS`; without it the name and the start of the file tell.
     ``field`` is the JSON field. Raises :class:`CommandError` for a file that cannot be read.

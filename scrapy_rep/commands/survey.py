@@ -145,37 +145,39 @@ class Inputs:
         self.is_complete = True
         self.row_files: list[Path] = []
         self._lists: list[str] = []
-        self._readers = [self._reader(name) for name in names]
+        self._readers, self._totals = zip(*map(self._reader, names), strict=True)
 
     def rows(self) -> Iterator[Row]:
         """Yield the row of each site. A problem is a warning, and the rest is read."""
         readers = [*self._readers, *([self._of_lists()] if self._lists else [])]
-        total = lines_in(self._lists[0]) if len(self._lists) == len(self._readers) == 1 else None
+        known = [total for total in self._totals if total is not None]
+        total = sum(known) if len(known) == len(self._totals) else None
         yield from self._context.counted(chain.from_iterable(readers), "sites", total)
 
     @property
     def reads_sites(self) -> bool:
         return bool(self._lists)
 
-    def _reader(self, name: str) -> Iterator[Row]:
+    def _reader(self, name: str) -> tuple[Iterator[Row], int | None]:
+        """Return the rows of an input, and about how many there are; None if that is not known."""
         path = Path(name)
         if "://" in name:
             is_store = find_form(name) is not None
             refuse_if(not is_store, f"{without_password(name)} is not the URL of a store")
-            return self._of_store(name)
+            return self._of_store(name), None
         if path.is_dir():
-            return self._of_folder(name)
+            return self._of_folder(name), sum(len(each) for _, _, each in os.walk(name))
         with reading(name):
             path.stat()
         if name.endswith(ROW_FILES):
             self.row_files.append(path)
-            return iter(())
+            return iter(()), 0
         if name.lower().endswith((".warc", ".warc.gz")):
-            return self._of_archive(path, archive_reader())
+            return self._of_archive(path, archive_reader()), None
         if _TAR.search(name):
-            return self._of_tar(name)
+            return self._of_tar(name), None
         self._lists.append(name)
-        return iter(())
+        return iter(()), lines_in(name)
 
     def _problem(self, message: object) -> None:
         self.is_complete = False

@@ -168,7 +168,7 @@ def _expectations(number: int, words: Sequence[str], origin: str) -> Iterator[Ex
     refuse_if(use and use not in _USES, f"{use!r} is not a use: write {', '.join(_USES)}")
     lacks_slash = sources.lacks_slash(given)
     refuse_if(lacks_slash, f"{given!r} is neither a path nor a URL: write '/{given}'")
-    is_path = given.startswith("/") and not given.startswith("//")
+    is_path = sources.is_path(given)
     target = sources.target_of(origin + given if is_path else given, in_file=True)
     is_wrong = not target.is_valid or (target.origin is None and not is_path)
     refuse_if(is_wrong, f"{given!r} is neither a path nor a URL with a robots.txt")

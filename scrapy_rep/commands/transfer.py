@@ -44,7 +44,7 @@ def export_tool(context: Context, store_url: str, name: str) -> int:
         _writable(name) as file,
         context.interruptible(),
     ):
-        for key, entry in context.counted(store.entries(), "policies"):
+        for key, entry in context.counted(store.entries(), "policies", store.count()):
             if entry is None:
                 unreadable += 1
                 context.warn(f"the entry of {key} cannot be read", "unreadable entries")

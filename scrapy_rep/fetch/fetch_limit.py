@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from scrapy.utils.asyncio import CallLaterResult, is_asyncio_available
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.asyncio import CallLaterResult
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from ..clock import Clock, fire
@@ -37,8 +37,8 @@ class Permit:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.granted: Deferred[None] = Deferred()
-        self._running: Any = None
-        """What has to be cancelled to end the download; None if it has ended, or ends."""
+        self._running: Deferred[Any] | None = None
+        """The download; None if it has ended, or ends."""
 
     async def run(
         self,
@@ -67,19 +67,16 @@ class Permit:
             else:
                 timer = self._clock.call_later(period, check)
 
-        # A task of its own would be 50 more objects for Python's garbage collector to look at.
-        task: Any = asyncio.current_task() if is_asyncio_available() else None
-        awaited = download if task is not None else Deferred.fromCoroutine(download)
-        self._running = task or awaited
+        self._running = deferred_from_coro(download)
         timer = self._clock.call_later(period, check)
         try:
-            return await awaited
+            result: T = await maybe_deferred_to_future(self._running)
         except (asyncio.CancelledError, CancelledError):
             if self._running is not None:  # it has not expired
                 raise
-            if hasattr(task, "uncancel"):  # since Python 3.11
-                task.uncancel()
             raise TimeoutError from None
+        else:
+            return result
         finally:
             timer.cancel()
             self._running = None
@@ -107,9 +104,8 @@ class FetchLimit:
         self._waiting: dict[Permit, None] = {}
 
     def can_begin(self) -> bool:
-        """Whether a fetch may begin now. If not, ends the oldest fetch if it is old enough."""
-        self._end_oldest()
-        return self._is_free() and not self._waiting
+        """Whether a fetch may begin now. One may wait until the oldest fetch ends."""
+        return not self._waiting
 
     def _is_free(self) -> bool:
         return len(self.in_progress) < self._most
@@ -137,7 +133,7 @@ class FetchLimit:
             fire(permit.granted, None)
         if self._waiting:
             self._end_oldest()
-        elif self._is_free():
+        else:
             self._engine.wake()
 
     def _end_oldest(self) -> None:

@@ -462,7 +462,8 @@ class Fetcher:
         stat = "ignored_count" if is_ignored else f"exception_count/{type(error)}"
         self._count(file, stat)
         if downloader.is_out_of_files(error):
-            if self._recorder.is_first("too many files"):
+            if "too many files" not in self._recorder.logged:
+                self._recorder.logged.add("too many files")
                 self._logger.warning(
                     "This process has too many open files, so robots.txt files are fetched later. "
                     "Raise its limit (ulimit -n), or lower REP_CONCURRENT_ROBOTSTXT_REQUESTS.",
@@ -471,7 +472,8 @@ class Fetcher:
         if is_ignored and middleware is None:
             middleware = "A downloader middleware"
         words = downloader.in_words(error) if middleware is None else downloader.with_name(error)
-        if middleware is not None and self._recorder.is_first(f"{middleware} {is_ignored}"):
+        if middleware is not None and f"{middleware} {is_ignored}" not in self._recorder.logged:
+            self._recorder.logged.add(f"{middleware} {is_ignored}")
             self._logger.warning(
                 "%(middleware)s raised %(error)s for the request for %(url)s, so the site is "
                 "treated as unreachable. Let requests with meta['is_robotstxt_request'] pass this "

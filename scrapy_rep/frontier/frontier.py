@@ -126,7 +126,8 @@ class Frontier:
                 and "redirect_urls" not in request.meta
                 and (old.meta.get(ROBOTSTXT, old) is verdict or name in request.url)
             ):
-                if self.recorder.is_first("replacement"):
+                if "replacement" not in self.recorder.logged:
+                    self.recorder.logged.add("replacement")
                     logger.info(
                         "A middleware has replaced %(request)s with a request to %(host)s. If that "
                         "is a gateway to other sites, their delays and their back-off do not "

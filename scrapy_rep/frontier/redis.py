@@ -325,7 +325,7 @@ class Scheduler(BaseScheduler):
                 "Redis has lost what this worker wrote in the last %(seconds)d s or more: "
                 "%(count)d requests are pushed again, and pages may be requested again.%(more)s",
                 {
-                    "seconds": answer.seconds,
+                    "seconds": answer.lost_seconds,
                     "count": answer.repeated,
                     "more": "" if answer.is_whole else " Older requests are lost.",
                 },

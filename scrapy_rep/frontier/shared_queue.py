@@ -148,11 +148,13 @@ class Answer(NamedTuple):
     leased: dict[str, list[tuple[bytes, bytes]]] = {}  # noqa: RUF012 - never changed
     """The names and the bodies of the next requests, by host."""
     seconds: float = 0
-    """The seconds until a further host may be leased; if Redis is behind, by how many."""
+    """The seconds until a further host may be leased."""
     dead: str = ""
     """A worker whose lease has ended."""
+    lost_seconds: float = 0
+    """If Redis has lost the last calls: how long ago the first of them was."""
     repeated: int = 0
-    """If Redis has lost the last calls: how many requests are pushed again."""
+    """How many requests of these calls are pushed again."""
     is_whole: bool = True
     """Whether that is all that they pushed."""
 
@@ -320,8 +322,10 @@ class SharedQueue:
         self._last.clear()
         is_whole = self._last_forgotten <= seq
         self._last_forgotten = 0
-        seconds = monotonic() - began
-        return Answer(State.BEHIND, seconds=seconds, repeated=len(lost), is_whole=is_whole)
+        lost_seconds = monotonic() - began
+        return Answer(
+            State.BEHIND, lost_seconds=lost_seconds, repeated=len(lost), is_whole=is_whole
+        )
 
     async def recover(self, worker: str = "") -> tuple[int, int]:
         """Give back what this worker has, or what another one had that has died.

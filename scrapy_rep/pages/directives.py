@@ -222,16 +222,21 @@ def stated_in(
 
     ``tokens`` are the crawler's, in lower case, and ``tdm`` is the rule of the TDM file, if any.
     """
-    agents = (WILDCARD_AGENT, *tokens)
-    for place in () if _HEADERS.keys().isdisjoint(response.headers) else _HEADERS.values():
-        for line in header_lines(response, place):
-            yield from (each for each in _in_header(place, line) if each.agent in agents)
+    yield from stated_in_headers(response, tokens)
     body = markup(response) if isinstance(response, HtmlResponse) else b""
     for *element, number in elements(body, (_ROBOTS, *_TDM, *tokens), LICENSE):
         yield from (each._replace(line=number) for each in _in_page(*element))
     if tdm is not None:
         yield Statement(_TDM_RESERVATION, str(int(tdm.reservation)), TDM_PLACE)
         yield from _of_tdm(_TDM_POLICY, TDM_PLACE, tdm.policy or "")
+
+
+def stated_in_headers(response: Response, tokens: tuple[str, ...]) -> Iterator[Statement]:
+    """Yield the statements of the headers of a response that apply to a crawler."""
+    agents = (WILDCARD_AGENT, *tokens)
+    for place in () if _HEADERS.keys().isdisjoint(response.headers) else _HEADERS.values():
+        for line in header_lines(response, place):
+            yield from (each for each in _in_header(place, line) if each.agent in agents)
 
 
 def _in_header(place: str, line: str) -> Iterator[Statement]:
@@ -275,6 +280,35 @@ def directives_of(response: Response, stated: Iterable[Statement]) -> PageDirect
         date = http_date("".join(header_lines(response, "Date")[-1:]))
         expired = after.timestamp() < (time.time() if date is None else date)
     return replace(directives, access_terms=terms, expired=expired)
+
+
+class UnreadDirectives(PageDirectives):
+    """The directives of a page that is parsed when one of them is first asked for."""
+
+    __slots__ = ("_read",)
+    _read: Callable[[], PageDirectives]
+
+    def __init__(self, read: Callable[[], PageDirectives]) -> None:
+        object.__setattr__(self, "_read", read)
+
+    def __getattr__(self, name: str) -> Any:
+        """Set all fields. Python calls this only for a field that is not set."""
+        found = object.__getattribute__(self, "_read")()
+        for field in fields(found):
+            object.__setattr__(self, field.name, getattr(found, field.name))
+        object.__setattr__(self, "_read", lambda: found)  # which frees the page
+        return getattr(found, name)
+
+
+def directives_when_asked(
+    response: Response, tokens: tuple[str, ...], tdm: TdmRule | None
+) -> PageDirectives:
+    """Return the directives of a response for a crawler. HTML is not parsed before it is needed."""
+    if not isinstance(response, HtmlResponse):
+        return directives_of(response, stated_in(response, tokens, tdm))
+    # Without its request: in a cycle with its meta, the body would stay in memory for long.
+    page = HtmlResponse(response.url, response.status, response.headers, response.body)
+    return UnreadDirectives(lambda: directives_of(page, stated_in(page, tokens, tdm)))
 
 
 def merge(stated: Iterable[Statement], url: str | None = None) -> PageDirectives:

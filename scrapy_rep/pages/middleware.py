@@ -8,7 +8,7 @@ response before all others.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -22,7 +22,7 @@ from .. import settings
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
 from ..frontier.frontier import Frontier
 from ..frontier.queued import AnswerObserver, OutputObserver, find_frontier
-from ..logs import get_logger, plural
+from ..logs import plural, spider_logger
 from ..policies.policies import Policies
 from ..protocol import usage
 from ..protocol.agents import product_tokens
@@ -33,6 +33,7 @@ from ..startup import abort_on_setting_error
 from .directives import (
     NO_DIRECTIVES,
     PageDirectives,
+    Statement,
     directives_of,
     merge,
     refusal_in,
@@ -45,11 +46,9 @@ from .html import Links
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-logger = get_logger(__name__)
-
 _USAGE_HEADERS = frozenset([b"Content-Signal", b"Content-Usage"])
 
-NOT_RETRIED = "access terms"
+NOT_RETRIED = "scrapy_rep"
 """The value of ``dont_retry`` that the middleware sets. It differs from the value of a user."""
 
 _SAID = (
@@ -62,8 +61,8 @@ _SAID = (
 ROOM_INTERVAL = 0.1
 """Seconds between two looks at a queue that is full."""
 
-_Page: TypeAlias = tuple[PageDirectives, dict[str, bool]]
-"""The directives of a response, and the uses that it grants or refuses."""
+_Page: TypeAlias = tuple[PageDirectives, dict[str, bool], Sequence[Statement]]
+"""The directives of a response, the uses that it grants or refuses, and what states the former."""
 
 _Refusal: TypeAlias = ItemNotIndexable | ItemUsageRefused
 
@@ -97,6 +96,7 @@ class PageDirectivesMiddleware(OutputObserver):
     def __init__(self, crawler: Crawler) -> None:
         assert crawler.stats is not None
         self._crawler = crawler
+        self._logger = spider_logger(__name__, crawler.spider)
         self._stats = crawler.stats
         self._settings = settings.read_settings(crawler)
         self._pages: WeakKeyDictionary[Response, _Page] = WeakKeyDictionary()
@@ -121,7 +121,7 @@ class PageDirectivesMiddleware(OutputObserver):
         """Annotate a response before the spider gets it."""
         request = response.request
         assert request is not None
-        directives, uses = page = self._pages[response] = self._read(response, request)
+        directives, uses, _ = self._pages[response] = self._read(response, request)
         request.meta.update({settings.PAGE_DIRECTIVES: directives, settings.USAGE: uses})
         if directives is not NO_DIRECTIVES:
             terms = directives.access_terms
@@ -135,7 +135,7 @@ class PageDirectivesMiddleware(OutputObserver):
                     self._stats.inc_value(stat)
         if False in uses.values():
             self._stats.inc_value("robotstxt/usage")
-        self._events.page(response.url, *page)
+        self._events.page(response.url, directives, uses)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
@@ -143,7 +143,7 @@ class PageDirectivesMiddleware(OutputObserver):
         """Yield the items and requests that the spider made from a response and may keep."""
         if response not in self._pages:  # another middleware sent it to its errback
             self.process_spider_input(response)
-        directives, uses = page = self._pages[response]
+        directives, uses, _ = page = self._pages[response]
         may_refuse = directives is not NO_DIRECTIVES or uses
         links: Links | None = None
         async for output in result:
@@ -173,7 +173,8 @@ class PageDirectivesMiddleware(OutputObserver):
         if self._policies is not None:
             robots, tdm = self._policies.stated_usage(response)
         tokens = self._tokens(request)
-        directives = directives_of(response, stated_in(response, tokens, tdm))
+        statements = list(stated_in(response, tokens, tdm))
+        directives = directives_of(response, statements)
         stated: list[usage.Signals] = []
         if robots is not None:
             url = response.url
@@ -183,8 +184,8 @@ class PageDirectivesMiddleware(OutputObserver):
         if not _USAGE_HEADERS.isdisjoint(response.headers):
             stated += uses_in(response)
         if not stated and directives is NO_DIRECTIVES:  # the usual case
-            return NO_DIRECTIVES, {}
-        return directives, usage.evaluated(stated, directives.tdm_reservation)
+            return NO_DIRECTIVES, {}, ()
+        return directives, usage.evaluated(stated, directives.tdm_reservation), statements
 
     def _tokens(self, request: Request) -> tuple[str, ...]:
         agents = request.headers.getlist(b"User-Agent")  # not get(), which takes thrice as long
@@ -201,11 +202,10 @@ class PageDirectivesMiddleware(OutputObserver):
             if pages:
                 said.append(f"{says} {what}; {effect}: REP_{setting.upper()}")
         if said:
-            logger.info(
+            self._logger.info(
                 "What pages said: %(said)s. Each page of which something was dropped has a line at "
                 "level DEBUG. A report (REP_REPORT) has examples of all.",
                 {"said": ". ".join(said)},
-                extra={"spider": self._crawler.spider},
             )
 
     def _on_spider_opened(self) -> None:
@@ -215,7 +215,7 @@ class PageDirectivesMiddleware(OutputObserver):
 
     def _refusal(self, response: Response, page: _Page) -> _Refusal | None:
         """Return why an item of a page is dropped, after recording it; None if it is not."""
-        (directives, uses), is_usage = page, False
+        (directives, uses, _), is_usage = page, False
         if self._settings.noindex == "drop" and not directives.indexable:
             names, said = ["noindex" if directives.noindex else "unavailable_after"], "says"
         elif names := usage.refused(self._settings.intended_uses, uses):
@@ -231,22 +231,17 @@ class PageDirectivesMiddleware(OutputObserver):
 
     def _source(self, response: Response, name: str) -> str:
         """Return the statement because of which the items of a page are dropped, with its line."""
-        robots = tdm = None
-        if self._policies is not None:
-            robots, tdm = self._policies.stated_usage(response)
-        assert response.request is not None
-        tokens, after = self._tokens(response.request), self._pages[response][0].unavailable_after
-        alone: dict[str, Callable[[PageDirectives], object]] = {
-            "noindex": lambda directives: directives.noindex,
-            "unavailable_after": lambda directives: directives.unavailable_after == after,
-            usage.TDM: lambda directives: directives.tdm_reservation,
-        }
-        for statement in stated_in(response, tokens, tdm) if name in alone else ():
-            if alone[name](merge([statement])):
+        directives, _, statements = self._pages[response]
+        field = "tdm_reservation" if name == usage.TDM else name
+        value = getattr(directives, field, None)  # None for a use that no directive refuses
+        for statement in statements if value else ():
+            if getattr(merge([statement]), field) == value:
                 return str(statement)
-        line = refusal_in(response, name)
-        if line is None and robots is not None:
-            group, text = robots.verdict("/", tokens).agent, b"\n" + (robots.text or b"")
+        line, policies, request = refusal_in(response, name), self._policies, response.request
+        robots = None if policies is None else policies.stated_usage(response)[0]
+        if line is None and robots is not None and request is not None:
+            group = robots.verdict("/", self._tokens(request)).agent
+            text = b"\n" + (robots.text or b"")
             line = refusing_line(robots, text, response.url, group, name)
             return f"robots.txt, {line}" if line else "robots.txt"
         return line or "its headers"
@@ -259,7 +254,7 @@ class PageDirectivesMiddleware(OutputObserver):
         assert spider is not None
         entry = self._crawler.logformatter.dropped(item, reason, response, spider)
         if entry is not None:  # a formatter returns None to log nothing
-            logger.log(*logformatter_adapter(entry), extra={"spider": spider})
+            self._logger.log(*logformatter_adapter(entry))
         await self._crawler.signals.send_catch_log_async(
             signals.item_dropped, item=item, response=response, spider=spider, exception=reason
         )
@@ -285,10 +280,9 @@ class PageDirectivesMiddleware(OutputObserver):
             return True
         self._stats.inc_value(f"robotstxt/{reason}/dropped")
         self._events.page_dropped(response.url, [reason])
-        logger.debug(
+        self._logger.debug(
             "Dropped because of %(reason)s on %(response)s: %(request)s",
             {"reason": reason, "response": response, "request": request},
-            extra={"spider": self._crawler.spider},
         )
         return False
 

@@ -194,10 +194,10 @@ class Source:
         place = column(start), column(max(start, end)), replacement is not None and is_safe
         return Finding(line, code.severity, message, advice, code, *place, replacement)
 
-    def remark(self, number: int, remark: checks.Remark, **values: object) -> Finding:
+    def remark(self, number: int, check: checks.Check, **values: object) -> Finding:
         """Return a finding about a whole line. The values are those of the message and advice."""
-        message, advice = (text.format(**values) for text in (remark.message, remark.advice))
-        return self.finding(number, remark.code, message, advice)
+        message, advice = (text.format(**values) for text in (check.message, check.advice))
+        return self.finding(number, check.code, message, advice)
 
 
 _Findings: TypeAlias = Iterator[Finding]
@@ -417,7 +417,8 @@ def _about_content(
         return source.finding(number, Code.NO_COLON, message, f"write '{field}: {value}'"), above
     left = line.field if line and not line.value and line.field in checks.BELOW else b""
     for check in checks.LINES:
-        if match := check.find(content):
+        match = check.find(content)
+        if isinstance(match, re.Match):
             place = match.lastgroup or 0
             values = {"found": printable(_text(match[place])), "point": ord(_text(match[0])[0])}
             message, advice = (text.format(**values) for text in (check.message, check.advice))
@@ -621,7 +622,7 @@ def _about_value(source: Source, line: _Line, text: bytes, crawlers: _Crawlers) 
         yield _about_unmatchable(line, _text(line.value))
     elif line.value or line.field not in RULE_FIELDS:
         for check in checks.CHECKS.get(line.field, ()):
-            if check.is_mistake(line.value) and not _is_meant(source, check.code, line.value):
+            if check.find(line.value) and not _is_meant(source, check.code, line.value):
                 yield _about_mistake(source, line, check)
                 break
 
@@ -758,8 +759,9 @@ def _findings_of_groups(source: Source, sections: list[_Section]) -> _Findings:
         yield from _about_joined_section(source, section, closing)
     yield from _about_equal_rules(source, sections)
     yield from _about_usage(source, sections)
-    if {token for section in sections for token in section.tokens} == {_EVERYONE}:
-        yield from _about_closed_site(source, of_everyone)
+    is_for_everyone = {token for each in sections for token in each.tokens} == {_EVERYONE}
+    if closing and is_for_everyone and not any(allow for allow, _, _ in of_everyone):
+        yield source.remark(closing, checks.SITE_CLOSED)
     records = parser.records(source.text, strict=False)
     if sitemaps := [record.value for record in records if record.field == b"sitemap"]:
         yield from _about_sitemaps(source, sitemaps[:100])
@@ -875,12 +877,6 @@ def _about_rules(source: Source, section: _Section, merged: list[_Best]) -> _Fin
 def _stem(pattern: str) -> str:
     """Return the shortest pattern that matches the same paths: without stars that match nothing."""
     return one_star(pattern).removesuffix("*$").removesuffix("*")
-
-
-def _about_closed_site(source: Source, rules: list[RawRule]) -> _Findings:
-    closing = [line for _, value, line in rules if value in _WHOLE]
-    if closing and not any(allow for allow, _, _ in rules):
-        yield source.remark(closing[0], checks.SITE_CLOSED)
 
 
 def _about_sitemaps(source: Source, sitemaps: list[bytes]) -> _Findings:

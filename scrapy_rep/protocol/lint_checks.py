@@ -47,18 +47,23 @@ REGULAR_EXPRESSION = re.compile(
 ).search
 
 
-# Groups
-
-
-class Remark(NamedTuple):
-    """What lint says about a line because of others. Names in braces stand for values."""
+class Check(NamedTuple):
+    """A mistake, and what lint reports about it. Names in braces in its texts stand for values."""
 
     code: Code
     message: str
+    """The message. ``{value}`` stands for the quoted value of a record."""
     advice: str
+    """What to write instead. ``{meant}`` stands for what is meant, in quotation marks."""
+    find: Callable[[bytes], object] = bool
+    """Returns something true for a line or a value with the mistake: of a line, where it is."""
+    meant: Callable[[bytes], bytes] = bytes
+    """Returns the value that is probably meant."""
 
 
-JOINED = Remark(
+# Groups, which no table tests
+
+JOINED = Check(
     Code.JOINED_SECTION,
     "only Allow and Disallow end a section, so line {joining} joins this one: {rule} in line "
     "{line} also holds for {names}",
@@ -68,35 +73,35 @@ JOINED = Remark(
 CLOSED = JOINED._replace(
     message=f"{JOINED.message}, and closes the site to every crawler without a group"
 )
-NEVER_DECIDES = Remark(
+NEVER_DECIDES = Check(
     Code.NEVER_DECIDES,
     "{together}{field} {value} never decides{reason}: line {decides} does",
     REMOVE,
 )
 TOGETHER = "in the groups for {} taken together, "
 TIE = ", as of equally long rules an Allow wins"
-SITE_CLOSED = Remark(
+SITE_CLOSED = Check(
     Code.SITE_CLOSED,
     "this closes the whole site to every crawler, so that search engines lose it",
     "write 'Disallow:' without a path if crawlers are welcome",
 )
-SITEMAP_DISALLOWED = Remark(
+SITEMAP_DISALLOWED = Check(
     Code.SITEMAP_DISALLOWED,
     "this disallows the sitemap {url}, which the file names",
     f"{REMOVE}, or that of the sitemap",
 )
-CONTRADICTION = Remark(
+CONTRADICTION = Check(
     Code.CONTRADICTING_SIGNALS,
     "'{grant}' contradicts '{refusal}' in line {line}: the refusal holds",
     "state the same in both lines",
 )
-TRAINING = Remark(
+TRAINING = Check(
     Code.CONTRADICTING_SIGNALS,
     "'{grant}' in line {line} grants AI training, but line {closes} closes the site to {names}, "
     "which crawls for it: that holds",
     "refuse the use, or allow the crawler",
 )
-LOST = Remark(
+LOST = Check(
     Code.LOST_SIGNAL,
     "the {name} of '*' in line {line} does not hold for {names}, as a group of its own replaces "
     "'*'",
@@ -105,96 +110,70 @@ LOST = Remark(
 
 # Lines
 
-
-class LineCheck(NamedTuple):
-    """A mistake in a line, whatever its field is, and what lint reports about it."""
-
-    code: Code
-    find: Callable[[bytes], re.Match[bytes] | None]
-    """Returns the place of the mistake in a line without its comment."""
-    message: str
-    """The message. ``{found}`` is the text at that place, ``{value}`` the line, and ``{point}`` the
-    number of the first character."""
-    advice: str
-
-
 LINES = [
-    LineCheck(
+    Check(
         Code.INVISIBLE_CHARACTER,
+        "an invisible character (U+{point:04X}) is a part of the line",
+        "remove it",
         # No-break spaces, soft hyphens, and characters without width. U+200C and U+200D are part of
         # words.
         re.compile(
             rb"\xc2[\xa0\xad]|\xe2\x80[\x8b\x8e\x8f\xa8-\xaf]|\xe2\x81[\xa0-\xa4]|\xef\xbb\xbf"
         ).search,
-        "an invisible character (U+{point:04X}) is a part of the line",
-        "remove it",
     ),
-    LineCheck(
+    Check(Code.OTHER_COMMENT_MARK,
+          "comments begin with '#', not with '{found}': the lines below this one are read as rules",
+          "write '#' in front of each line of the comment",
+          re.compile(rb"<!--(?!.*-->)|/\*(?=[ \t*]|\Z)(?!.*\*/)").match),
+    Check(
         Code.OTHER_COMMENT_MARK,
-        re.compile(rb"<!--(?!.*-->)|/\*(?=[ \t*]|\Z)(?!.*\*/)").match,
-        "comments begin with '#', not with '{found}': the lines below this one are read as rules",
-        "write '#' in front of each line of the comment",
-    ),
-    LineCheck(
-        Code.OTHER_COMMENT_MARK,
+        "comments begin with '#', not with '{found}': crawlers skip a line that they cannot read",
+        "write '#' in front of a comment",
         re.compile(
             rb"//|/\*(?=[ \t*]|\Z)|\*+/\Z|;|<!--|-->|--|::|%%|['\"!%%](?=[ \t]*%b)|\xef\xbc\x83"
             rb"|\\+(?=\Z|[ \t]*%b)|rem(?=[ \t]|\Z)" % (_ANY_NAME, _ANY_NAME),
             re.IGNORECASE,
         ).match,
-        "comments begin with '#', not with '{found}': crawlers skip a line that they cannot read",
-        "write '#' in front of a comment",
     ),
-    LineCheck(
+    Check(
         Code.NO_COLON,
+        "'{found}' is not the colon of a field, and crawlers skip the line",
+        "write ':' in place of '{found}'",
         re.compile(
             rb"%b[ \t]*(?P<place>\xef\xbc\x9a|\xe2\x88\xb6|\xef\xb9\x95|\xef\xb8\xb0|\xea\x9e\x89"
             rb"|\xcb\x90|\xd6\x89|\xd7\x83)" % _ANY_NAME,
             re.IGNORECASE,
         ).match,
-        "'{found}' is not the colon of a field, and crawlers skip the line",
-        "write ':' in place of '{found}'",
     ),
-    LineCheck(
-        Code.SEVERAL_RECORDS,
-        re.compile(
-            rb"(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])[ \t]*%b[ \t]*:"
-            % _ANY_NAME,
-            re.IGNORECASE,
-        ).search,
-        "'{found}' does not end the line: what is behind it is a part of the value",
-        "write each record on a line of its own",
-    ),
-    LineCheck(
+    Check(Code.SEVERAL_RECORDS,
+          "'{found}' does not end the line: what is behind it is a part of the value",
+          "write each record on a line of its own",
+          re.compile(
+              rb"(?i)(?<=.)(?P<place>\\[rn]|</?(?:br|p|div|li)[ \t]*/?>|%%0[AD])[ \t]*%b[ \t]*:"
+              % _ANY_NAME
+          ).search),
+    Check(
         Code.HTML_IN_LINE,
+        "'{found}' is HTML, which a crawler reads as a part of the line",
+        "remove the HTML",
         re.compile(
             rb"</?(?:a|b|body|br|code|div|em|font|h[1-6]|head|hr|html|i|li|meta|p|pre|script|span"
             rb"|strong|style|table|td|title|tr|u|ul)(?:[ \t][^<>]*)?/?>|<!--|-->|&nbsp;",
             re.IGNORECASE,
         ).search,
-        "'{found}' is HTML, which a crawler reads as a part of the line",
-        "remove the HTML",
     ),
-    LineCheck(
-        Code.NO_COLON,
-        re.compile(rb"https?://[^ \t]*(?:sitemap|\.xml|\.gz)[^ \t]*\Z", re.IGNORECASE).match,
-        "the address of a sitemap without a field is skipped",
-        "write 'Sitemap: {found}'",
-    ),
-    LineCheck(
-        Code.NO_COLON,
-        re.compile(rb"(?:https?://|www\.)[^ \t]+\Z", re.IGNORECASE).match,
-        "a URL without a field is skipped",
-        "write 'Sitemap: {found}' if it is a sitemap, or '#' in front of it",
-    ),
-    LineCheck(
-        Code.NO_COLON,
-        re.compile(rb"/[^ \t:]*\Z").match,
-        "a path without a field is skipped",
-        "write 'Disallow: {found}' or 'Allow: {found}', or '#' in front of it",
-    ),
-]
-"""What is tested in all lines. Of several mistakes the first is reported, and none in the value."""
+    Check(Code.NO_COLON, "the address of a sitemap without a field is skipped",
+          "write 'Sitemap: {found}'",
+          re.compile(rb"(?i)https?://[^ \t]*(?:sitemap|\.xml|\.gz)[^ \t]*\Z").match),
+    Check(Code.NO_COLON, "a URL without a field is skipped",
+          "write 'Sitemap: {found}' if it is a sitemap, or '#' in front of it",
+          re.compile(rb"(?i)(?:https?://|www\.)[^ \t]+\Z").match),
+    Check(Code.NO_COLON, "a path without a field is skipped",
+          "write 'Disallow: {found}' or 'Allow: {found}', or '#' in front of it",
+          re.compile(rb"/[^ \t:]*\Z").match),
+]  # fmt: skip
+"""What is tested in all lines without their comments. Of several mistakes the first is reported.
+``{found}`` is the text at its place, and ``{point}`` the number of the first character there."""
 
 _PATH, _URL = re.compile(rb"[/*][^ \t]*").fullmatch, re.compile(rb"https?://[^ \t]+").fullmatch
 BELOW = {
@@ -210,157 +189,92 @@ BELOW = {
 # Values
 
 
-class Check(NamedTuple):
-    """A mistake in the value of a record, and what lint reports about it."""
-
-    code: Code
-    is_mistake: Callable[[bytes], object]
-    """Returns something true for a value with the mistake."""
-    message: str
-    """The message. ``{value}`` stands for the quoted value."""
-    advice: str
-    """What to write instead. ``{meant}`` stands for what is meant, in quotation marks."""
-    meant: Callable[[bytes], bytes] = bytes
-    """Returns the value that is probably meant."""
-
-
 def _unreadable(field: bytes, expected: str) -> Check:
     (parse,) = (row.parse for row in RECORD_TYPES if row.field == field)
     message = f"{field.decode()} {{value}} cannot be read and is ignored"
     advice = f"write {expected}"
-    return Check(Code.UNREADABLE_VALUE, lambda value: parse(value) is None, message, advice)
+    return Check(Code.UNREADABLE_VALUE, message, advice, lambda value: parse(value) is None)
 
 
 def _urls(name: str) -> list[Check]:
     return [
-        Check(
-            Code.SEVERAL_VALUES,
-            re.compile(rb"[ \t,;](?:https?:)?//", re.IGNORECASE).search,
-            f"a line has one {name}, and {{value}} is read as one URL",
-            f"write a {name} line for each URL",
-        ),
-        Check(
-            Code.RELATIVE_URL,
-            lambda value: path_of_url(value) is None,
-            f"the {name} {{value}} is not an absolute URL",
-            f"write its whole URL, such as https://example.com/{name}.xml",
-        ),
-    ]
+        Check(Code.SEVERAL_VALUES, f"a line has one {name}, and {{value}} is read as one URL",
+              f"write a {name} line for each URL",
+              re.compile(rb"(?i)[ \t,;](?:https?:)?//").search),
+        Check(Code.RELATIVE_URL, f"the {name} {{value}} is not an absolute URL",
+              f"write its whole URL, such as https://example.com/{name}.xml",
+              lambda value: path_of_url(value) is None),
+    ]  # fmt: skip
 
 
 _SPACE_IN_FRONT = re.compile(rb"/[ \t]+(?=[^ \t])")
 # Two quotation marks may be those of a script.
 _SLIP_AT_END = re.compile(rb"(?:(?<=[\w/)])[;,]+|\\[nrt]|(?<!['\"`])['\"`])\Z")
 _PATTERNS = [
-    Check(
-        Code.OTHER_COMMENT_MARK,
-        re.compile(rb"[ \t](?:(?:/\*|;|--)(?=[ \t]|\Z)|//(?=[^/]))").search,
-        "comments begin with '#', and {value} is one path",
-        "write '#' in front of a comment",
-    ),
-    Check(
-        Code.SEVERAL_VALUES,
-        re.compile(rb"[ \t,]/|,[ \t]").search,
-        "the pattern {value} is one path, with a comma or a space in it",
-        "write a line for each path; for a space in a path write '%20'",
-    ),
-    Check(
-        Code.REGULAR_EXPRESSION,
-        REGULAR_EXPRESSION,
-        "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
-        "write a rule for each beginning of a path, with '*' for any characters",
-    ),
-    Check(
-        Code.SPACE_BEHIND_SLASH,
-        _SPACE_IN_FRONT.search,
-        "the space behind a slash in {value} is a part of the path, and probably a slip",
-        "write {meant}, or '%20' for a space",
-        partial(_SPACE_IN_FRONT.sub, b"/"),
-    ),
-    Check(
-        Code.LAST_CHARACTER,
-        _SLIP_AT_END.search,
-        "the last character of {value} is a part of the path",
-        "write {meant} if it is a slip",
-        partial(_SLIP_AT_END.sub, b""),
-    ),
-    Check(
-        Code.UNENCODED_PATTERN,
-        lambda value: encoded_pattern(value).lower() != value.lower(),
-        "Google compares {value} as it is written, and it never matches a URL in its normal form",
-        "write {meant}",
-        encoded_pattern,
-    ),
-    Check(
-        Code.PARAMETER_AS_PATH,
-        re.compile(rb"/[\w.\[\]%-]*[\w\]]=[^/?*]*").fullmatch,
-        "{value} matches only paths that begin so, and no parameter of a query",
-        "write {meant} for a parameter",
-        lambda value: b"/*" + value[1:],
-    ),
-    Check(
-        Code.DOUBLE_SLASH,
-        re.compile(rb"//[^/*$?]").match,
-        "{value} matches only paths that begin with two slashes",
-        "write {meant} if you mean a path with one; a robots.txt is for its own host only",
-        lambda value: value[1:],
-    ),
-    Check(
-        Code.DOLLAR_WITHIN,
-        lambda value: b"$" in value[:-1],
-        "a '$' in {value} is an ordinary character, as it is not the last one",
-        "end the pattern with it, or write '%24' for the character",
-    ),
-    Check(
-        Code.REPEATED_STAR,
-        lambda value: b"**" in value,
-        "several stars in {value} match what one matches",
-        "write one '*'",
-    ),
-    Check(
-        Code.STAR_ALONE,
-        lambda value: value == b"*",
-        "not every crawler reads the pattern {value} as all paths",
-        "write '/' for all paths",
-    ),
-]
+    Check(Code.OTHER_COMMENT_MARK, "comments begin with '#', and {value} is one path",
+          "write '#' in front of a comment",
+          re.compile(rb"[ \t](?:(?:/\*|;|--)(?=[ \t]|\Z)|//(?=[^/]))").search),
+    Check(Code.SEVERAL_VALUES, "the pattern {value} is one path, with a comma or a space in it",
+          "write a line for each path; for a space in a path write '%20'",
+          re.compile(rb"[ \t,]/|,[ \t]").search),
+    Check(Code.REGULAR_EXPRESSION,
+          "the pattern {value} is not a regular expression: only '*' and a final '$' are special",
+          "write a rule for each beginning of a path, with '*' for any characters",
+          REGULAR_EXPRESSION),
+    Check(Code.SPACE_BEHIND_SLASH,
+          "the space behind a slash in {value} is a part of the path, and probably a slip",
+          "write {meant}, or '%20' for a space", _SPACE_IN_FRONT.search,
+          partial(_SPACE_IN_FRONT.sub, b"/")),
+    Check(Code.LAST_CHARACTER, "the last character of {value} is a part of the path",
+          "write {meant} if it is a slip", _SLIP_AT_END.search, partial(_SLIP_AT_END.sub, b"")),
+    Check(Code.UNENCODED_PATTERN,
+          "Google compares {value} as it is written, and it never matches a URL in its normal form",
+          "write {meant}", lambda value: encoded_pattern(value).lower() != value.lower(),
+          encoded_pattern),
+    Check(Code.PARAMETER_AS_PATH,
+          "{value} matches only paths that begin so, and no parameter of a query",
+          "write {meant} for a parameter", re.compile(rb"/[\w.\[\]%-]*[\w\]]=[^/?*]*").fullmatch,
+          lambda value: b"/*" + value[1:]),
+    Check(Code.DOUBLE_SLASH, "{value} matches only paths that begin with two slashes",
+          "write {meant} if you mean a path with one; a robots.txt is for its own host only",
+          re.compile(rb"//[^/*$?]").match, lambda value: value[1:]),
+    Check(Code.DOLLAR_WITHIN,
+          "a '$' in {value} is an ordinary character, as it is not the last one",
+          "end the pattern with it, or write '%24' for the character",
+          lambda value: b"$" in value[:-1]),
+    Check(Code.REPEATED_STAR, "several stars in {value} match what one matches", "write one '*'",
+          lambda value: b"**" in value),
+    Check(Code.STAR_ALONE, "not every crawler reads the pattern {value} as all paths",
+          "write '/' for all paths", lambda value: value == b"*"),
+]  # fmt: skip
 CHECKS = {
     b"allow": _PATTERNS,
     b"disallow": [
         *_PATTERNS,
-        Check(
-            Code.RESOURCES_DISALLOWED,
-            re.compile(
-                rb"(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
-                rb"|(?:\A|/)\*\.(?:css|js))\*?\$?"
-                rb"|/?(?:\*|(?!(?:wp-)?admin)[^/]+)?/(?:_next|_nuxt|assets|static|wp-includes"
-                rb"|wp-content(?:/(?:plugins|themes))?)/?\*?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-            "without {value} a crawler cannot see pages as browsers show them",
-            "allow scripts and style sheets",
-        ),
-        Check(
-            Code.REVEALING_PATH,
-            re.compile(
-                rb"/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
-                rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?",
-                re.IGNORECASE,
-            ).fullmatch,
-            "everyone can read here that there is {value}",
-            f"protect it with a password on the server, and {REMOVE}",
-        ),
+        Check(Code.RESOURCES_DISALLOWED,
+              "without {value} a crawler cannot see pages as browsers show them",
+              "allow scripts and style sheets",
+              re.compile(
+                  rb"(?i)(?!.*/api/).*(?:/(?:css|js|javascripts?|styles|stylesheets?)/?"
+                  rb"|(?:\A|/)\*\.(?:css|js))\*?\$?"
+                  rb"|/?(?:\*|(?!(?:wp-)?admin)[^/]+)?/(?:_next|_nuxt|assets|static|wp-includes"
+                  rb"|wp-content(?:/(?:plugins|themes))?)/?\*?\$?"
+              ).fullmatch),
+        Check(Code.REVEALING_PATH, "everyone can read here that there is {value}",
+              f"protect it with a password on the server, and {REMOVE}",
+              re.compile(
+                  rb"(?i)/[^*?]*(?:\.(?:sql|bak|dump|mdb|pem)|/\.(?:env|git|svn|ssh|htpasswd)"
+                  rb"|/(?:db_?)?(?:backups?|dumps?))/?\$?"
+              ).fullmatch),
     ],
     b"sitemap": _urls("sitemap"),
     b"license": _urls("license"),
     b"crawl-delay": [
         _unreadable(b"crawl-delay", "seconds, such as 10 or 0.5"),
-        Check(
-            Code.LONG_DELAY,
-            lambda value: (parse_delay(value) or 0) > MAX_DELAY,
-            "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
-            f"write at most {MAX_DELAY}, or disallow what crawlers should not fetch",
-        ),
+        Check(Code.LONG_DELAY,
+              "with a crawl-delay of {value} seconds, crawlers ignore it, shorten it, or stay away",
+              f"write at most {MAX_DELAY}, or disallow what crawlers should not fetch",
+              lambda value: (parse_delay(value) or 0) > MAX_DELAY),
     ],
     b"request-rate": [
         _unreadable(b"request-rate", "requests/seconds, such as 1/10 or 1/10m 0600-0845")
@@ -368,29 +282,21 @@ CHECKS = {
     b"visit-time": [_unreadable(b"visit-time", "two times of day in UTC, such as 0600-0845")],
     b"clean-param": [_unreadable(b"clean-param", "names, and perhaps a path: ref&sid /shop/")],
     b"content-signal": [
-        Check(
-            Code.UNREADABLE_SIGNAL,
-            usage.has_unreadable_signal,
-            "a part of content-signal {value} is not defined and is skipped",
-            "write an optional path and then a list such as 'search=yes, ai-train=no'",
-        ),
+        Check(Code.UNREADABLE_SIGNAL,
+              "a part of content-signal {value} is not defined and is skipped",
+              "write an optional path and then a list such as 'search=yes, ai-train=no'",
+              usage.has_unreadable_signal),
     ],
     b"content-usage": [
-        Check(
-            Code.UNREADABLE_USAGE,
-            usage.has_unreadable_usage,
-            "content-usage {value}, or a value in it, cannot be read and states nothing",
-            "write an optional path and then a list such as 'train-ai=n, search=y'",
-        ),
-        Check(
-            Code.OTHER_LABEL,
-            usage.has_other_label,
-            "content-usage {value} has a label of an earlier draft or of content-signal, which "
-            "states nothing",
-            "write train-ai, ai-use or search",
-        ),
+        Check(Code.UNREADABLE_USAGE,
+              "content-usage {value}, or a value in it, cannot be read and states nothing",
+              "write an optional path and then a list such as 'train-ai=n, search=y'",
+              usage.has_unreadable_usage),
+        Check(Code.OTHER_LABEL,
+              "content-usage {value} has a label of an earlier draft or of content-signal, which "
+              "states nothing", "write train-ai, ai-use or search", usage.has_other_label),
     ],
-}
+}  # fmt: skip
 """What is tested in the values of a record. Of several mistakes the first is reported."""
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from itertools import groupby
 from operator import itemgetter
 from typing import Generic, TypeAlias, TypeVar
@@ -56,6 +55,8 @@ AIPREF_EARLIER = frozenset(
 AI_TRAIN, AI_INPUT = ("ai-train", "ai-input")
 USE, USE_LEVELS = "use", ("immediate", "reference", "full")
 """The name that takes one of these: how much may be used, the most restrictive level first."""
+LEVELS = tuple(f"{USE}={level}" for level in USE_LEVELS)
+"""The uses that a crawl may intend, in the same order. A statement refuses those behind its own."""
 
 _ORDER = (False, True, *USE_LEVELS)  # from the most restrictive value of a name to the least
 
@@ -65,7 +66,8 @@ TDM = "tdm"
 SAME_USE = {AI_TRAIN: TRAIN_AI, AI_INPUT: AI_USE}
 """Content-Signal's names, and AIPREF's names for what they refuse."""
 
-REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT)  # by a crawl
+REQUIRABLE = (*AIPREF, TDM, AI_TRAIN, AI_INPUT, *LEVELS)
+"""The uses that a crawl may intend (REP_INTENDED_USES)."""
 
 Preferences: TypeAlias = Mapping[str, bool]
 """What is stated: the name of each use, and whether it is granted."""
@@ -306,20 +308,23 @@ def evaluated(
 ) -> dict[str, bool]:
     """Return what the statements of a site and of a response state together for one URL.
 
-    The names are those of AIPREF, and `TDM`. A refusal in any statement wins. Names that AIPREF
-    does not define, and that do not stand for one of its names, have no effect
+    The names are those of AIPREF, `LEVELS` and `TDM`. A refusal in any statement wins. Names that
+    AIPREF does not define, and that do not stand for one of its names, have no effect
     (draft-ietf-aipref-vocab: "any unknown labels MUST be ignored").
     """
-    # AI input is only a part of AI use: "ai-input=yes" grants nothing that AIPREF has a name for.
-    named: list[Preferences] = [
-        {use_of(name): value}
-        for stated in statements
-        for name, value in stated.items()
-        if use_of(name) in AIPREF and (value is False or (value is True and name != AI_INPUT))
-    ]
+    named = [_named(name, value) for stated in statements for name, value in stated.items()]
     if tdm_reservation is not None:
         named.append({TDM: not tdm_reservation})
     return combined(named)
+
+
+def _named(name: str, value: bool | str) -> Preferences:
+    if isinstance(value, str):  # of USE
+        last = USE_LEVELS.index(value)
+        return {level: number <= last for number, level in enumerate(LEVELS)}
+    # AI input is only a part of AI use: "ai-input=yes" grants nothing that AIPREF has a name for.
+    is_known = use_of(name) in (*AIPREF, *LEVELS) and not (value and name == AI_INPUT)
+    return {use_of(name): value} if is_known else {}
 
 
 def policy_statements(policies: Mapping[str, Verdict]) -> list[tuple[str, Preferences]]:
@@ -341,9 +346,3 @@ def use_of(name: str) -> str:
 def refused(required: Iterable[str], preferences: Preferences) -> list[str]:
     """Return those of the required uses that are refused. Unknown uses are not refused."""
     return [name for name in required if preferences.get(use_of(name)) is False]
-
-
-def nearest_use(name: str) -> str | None:
-    """Return the name that a crawl can require and that is meant by a name, or None."""
-    plain = name.strip().lower().replace("_", "-")
-    return next(iter(get_close_matches(plain, REQUIRABLE, 1)), None)

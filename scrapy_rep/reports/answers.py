@@ -1,21 +1,21 @@
 """What a reader of a report asks, decided from its record. Templates have the sentences.
 
 A crawl is also held against draft-illyes-webbotauth-cbcp-01, "Crawler best practices" (October
-2026). Each of the six points of its section 2 is divided into what a crawl can show, which is
-judged here, and what only the operator can know. ``practices.html`` has the evidence.
+2026), where no answer says it already.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from enum import Enum
 from math import inf
 from typing import NamedTuple
 
 from ..protocol.verdict import NO_MATCH, Reason
 from . import records
-from .records import Deciding, HostPace, OriginReport, Report
+from .records import Deciding, HostPace, OriginReport, Report, Run
 
 REASONS: dict[str, str] = {
     Reason.RULES: "a rule of the robots.txt",
@@ -151,18 +151,10 @@ class Pace(NamedTuple):
     unasked: list[HostPace]
     limited: list[HostPace]
     """The hosts with requests in a shorter time than the site asked for, the shortest first."""
-    capped: int
-    """The hosts that asked for a longer delay than was applied, and"""
-    asking: int
-    """all that asked for one."""
-    gaps: int
-    """Of hosts with a delay."""
-    below_applied: int
-    below_asked: int
+    asking: list[HostPace]
+    """All hosts that asked for one."""
     limit: str
     """What the delay that they asked for was longer than."""
-    ignored: int
-    """The runs without REP_OBEY_RATE_LIMITS."""
 
 
 def pace(report: Report) -> Pace:
@@ -177,24 +169,58 @@ def pace(report: Report) -> Pace:
     limited = [host for host in asked if host.below_asked]
     longest = max(run.max_crawl_delay or inf for run in report.runs)
     asking = [host for host in report.hosts if host.asked]
-    capped = [host for host in asking if host.capped]
-    is_limited = all((host.asked or 0) > longest for host in capped)
-    return Pace(
-        asked,
-        unasked,
-        limited,
-        len(capped),
-        len(asking),
-        sum(host.gaps for host in asked),
-        sum(host.below_applied for host in asked),
-        sum(host.below_asked for host in asked),
-        "REP_MAX_CRAWL_DELAY" if is_limited else "was applied",
-        sum(run.settings.get("REP_OBEY_RATE_LIMITS") == "False" for run in report.runs),
-    )
+    is_limited = all((host.asked or 0) > longest for host in asking if host.capped)
+    limit = "REP_MAX_CRAWL_DELAY" if is_limited else "was applied"
+    return Pace(asked, unasked, limited, asking, limit)
 
 
 def _delayed(host: HostPace) -> bool:
     return bool(host.asked or host.applied)
+
+
+def closed(report: Report) -> list[OriginReport]:
+    """Return the listed origins whose robots.txt has disallowed all requests of the crawl."""
+    return [
+        origin
+        for origin in report.origins
+        if not origin.counts.sent
+        and origin.counts.dropped
+        and origin.counts.dropped_for.keys() <= {Reason.RULES, Reason.DISALLOWED_STATUS}
+    ]
+
+
+def runs_without(report: Report, setting: str) -> list[Run]:
+    """Return the runs in which a setting is False."""
+    return [run for run in report.runs if run.settings.get(setting) == "False"]
+
+
+def intended_uses(report: Report) -> list[str]:
+    """Return the values of REP_INTENDED_USES of all runs, each once."""
+    values = (run.settings.get("REP_INTENDED_USES", "") for run in report.runs)
+    return list(dict.fromkeys(use for value in values for use in re.findall("'([^']+)'", value)))
+
+
+def stated(report: Report) -> list[tuple[str, int, int]]:
+    """Return what pages state, as a text, on how many responses, and how much was dropped."""
+    responses: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    for each in (each for origin in report.origins for each in origin.statements):
+        is_use = each.kind == "usage"
+        name = f"{each.name}, refused" if is_use else each.name.replace("_", " ")
+        responses[name] += each.refused if is_use else each.responses
+        dropped[name] += each.dropped
+    names = responses.keys() | dropped.keys()
+    rows = [(name, responses[name], dropped[name]) for name in names]
+    return sorted(
+        (row for row in rows if row[1] or row[2]), key=lambda row: (-row[2], -row[1], row[0])
+    )
+
+
+def evidence(report: Report) -> list[tuple[str, str, str | None]]:
+    """Return what each file of the evidence is, its name, and its SHA-256 if that is known."""
+    logs = [("event log", run.log, run.log_sha256) for run in report.runs]
+    archives = [("archive", run.archive, run.archive_sha256) for run in report.runs]
+    return [(kind, name, digest) for kind, name, digest in logs + archives if name is not None]
 
 
 def unreachable(report: Report) -> list[OriginReport]:
@@ -221,10 +247,10 @@ def user_agents(report: Report) -> dict[str, str]:
     }
 
 
-def downloads(report: Report, kind: str) -> dict[str, int]:
-    """Return some of Scrapy's counts of downloads, of all runs, by what follows their kind."""
+def downloads(runs: Sequence[Run], kind: str) -> dict[str, int]:
+    """Return some of Scrapy's counts of downloads, of some runs, by what follows their kind."""
     counts: Counter[str] = Counter()
-    for run in report.runs:
+    for run in runs:
         for name, number in run.downloads.items():
             if name.startswith(kind):
                 counts[name.removeprefix(kind)] += number
@@ -232,25 +258,14 @@ def downloads(report: Report, kind: str) -> dict[str, int]:
 
 
 def judged(report: Report) -> dict[str, bool | None]:
-    """Return which points are met. None: the record does not tell."""
-    runs, kept = report.runs, pace(report)
-    is_identified = all(user_agents(report).values()) and all(run.tokens for run in runs)
-    has_header = all("USER_AGENT" in run.scrapy_settings for run in runs)
-    methods = downloads(report, "request_method_count/").keys()
+    """Return whether all methods are GET or HEAD, and whether all runs obey the caching of pages.
+
+    None: not known.
+    """
+    methods = downloads(report.runs, "request_method_count/").keys()
     caches = all(
         run.scrapy_settings.get("HTTPCACHE_ENABLED", "").lower() in {"true", "1"}
         and run.scrapy_settings.get("HTTPCACHE_POLICY", "").endswith("RFC2616Policy")
-        for run in runs
+        for run in report.runs
     )
-    is_off = {name for run in runs for name, value in run.settings.items() if value == "False"}
-    return {
-        "rules": {Obedience.DISALLOWED: False, Obedience.OBEYED: True}.get(obedience(report)),
-        "user agent": is_identified and (has_header or None),
-        "backoff": "REP_BACKOFF" not in is_off,
-        "speed": False
-        if kept.below_applied or kept.below_asked
-        else (bool(kept.asked) and not kept.ignored and is_whole(report)) or None,
-        "methods": methods <= {"GET", "HEAD"} if methods else None,
-        "robots.txt cache": True,  # always: no setting turns it off
-        "page cache": caches or None,
-    }
+    return {"methods": methods <= {"GET", "HEAD"} if methods else None, "caches": caches}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
 from errno import EACCES, EISDIR
 from hashlib import sha256
@@ -18,12 +18,14 @@ from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from secrets import token_hex
+from socket import gethostname
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 import msgspec
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
 from ..clock import Clock
@@ -36,7 +38,7 @@ from ..protocol.agents import product_tokens, text_of
 from ..protocol.pacing import Pacing
 from ..protocol.paths import origin_of, path_of
 from ..protocol.printable import cut, printable, without_credentials
-from ..protocol.verdict import Verdict
+from ..protocol.verdict import Reason, Verdict
 from ..recorder import Events
 from ..settings import (
     DONT_OBEY,
@@ -68,7 +70,9 @@ DOWNLOAD_STATS = "downloader/request_method_count/", "downloader/response_status
 _WAITS = {"pace": "delayed", "robots_txt": "waited", "backoff": "backoff"}
 """The event of each kind of wait."""
 
-_NOT_STATED = frozenset({"expired", "access_terms", "licenses"})  # fields that are no directives
+REFUSALS = frozenset({401, 402, 403, 429})  # the statuses that refuse access
+
+_NOT_STATED = frozenset({"expired", "licenses"})  # fields that are no directives
 
 
 class CrawlLog(Events):
@@ -133,6 +137,17 @@ class CrawlLog(Events):
         elif self.run.sent_is_known:
             self.run.sent_is_known = False
             self._add(records.RunEvent(self.run))
+
+    def answered(self, response: Response, request: Request) -> None:
+        """Log a response that refuses a request which the robots.txt of its site allows."""
+        verdict, status = request.meta.get(ROBOTSTXT), response.status
+        if status not in REFUSALS or not isinstance(verdict, Verdict) or not verdict.allowed:
+            return
+        if verdict.reason is not Reason.LOCAL_RULE and (key := origin_of(request.url)) is not None:
+            path = cut(path_of(request.url), records.MAX_TEXT - len(key))
+            refusal = records.RequestEvent("refused", self._at(), key, path, 0.0)
+            refusal.detail = str(status)
+            self._add(refusal)
 
     def disallowed(self, url: str, verdict: Verdict, *, was_sent: bool = False) -> None:
         self._add_request("final-url" if was_sent else "dropped", url, 0.0, verdict, None)
@@ -234,7 +249,9 @@ class CrawlLog(Events):
 
 def _found(directives: PageDirectives) -> Iterator[tuple[str, str]]:
     """Yield the name and the value of each directive of a page. A flag has no value."""
-    for name, value in asdict(directives).items():
+    yield from (("license", url) for url in directives.licenses)
+    for name in (each.name for each in fields(directives)):
+        value = getattr(directives, name)
         if name == "tdm_reservation" and value is not None:
             yield name, str(int(value))
         elif name not in _NOT_STATED and value is not None and value is not False:
@@ -268,12 +285,14 @@ class CrawlReport(CrawlLog):
             {name: kept_text(repr(value)) for name, value in changed_settings(settings).items()},
             archive=None if archive is None else kept_text(archive.file.path),
             scrapy_settings={name: kept_text(value) for name, value in of_scrapy.items()},
+            machine=kept_text(gethostname()),
             max_crawl_delay=settings.max_crawl_delay,
         )
         super().__init__(run, settings, clock, BackgroundFile(self._log_path))
         self._looping: Any = None
         crawler.signals.connect(self._on_spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._on_spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self.answered, signal=signals.response_downloaded)
 
     async def _on_spider_opened(self) -> None:
         self._looping = create_looping_call(self._write)
@@ -299,12 +318,11 @@ class CrawlReport(CrawlLog):
             if name.startswith(DOWNLOAD_STATS) and type(value) is int
         }
         self.end(downloads, reason)
-        try:
-            await self._file.call(self._write_report, REPORT_TIMEOUT)
+        try:  # the report has the hash of the closed log
+            await self._file.close(self._write_report, REPORT_TIMEOUT)
         # Whatever it is, the crawl has to end as without a report.
         except Exception as error:
             self._report_failure(self._log_path, error)
-        await self._file.close()
         self._report_file_failure()
 
     def _report_failure(self, path: Path, error: object) -> None:
@@ -324,12 +342,12 @@ class CrawlReport(CrawlLog):
         report = read_reports([self._log_path])
         for path in self._targets:
             try:
-                if path.suffix.lower() == ".html":
+                kind = path.suffix.lower()
+                text = records.csv_text(report) if kind == ".csv" else records.json_text(report)
+                if kind == ".html":
                     from .pages import report_page  # loads libraries that only a page needs
 
                     text = report_page(report)
-                else:
-                    text = records.json_text(report)
                 write_atomically(path, text.encode("utf-8", "backslashreplace"))
             # One form that fails must not cost the other.
             except Exception as error:
@@ -352,8 +370,8 @@ def paths_of(
     targets = []
     for template in templates:
         path = Path(path_from("REP_REPORT", template, spider, started_at))
-        if path.suffix.lower() not in (".json", ".html"):
-            problem = "it must be a path that ends in .json or .html"
+        if path.suffix.lower() not in (".json", ".html", ".csv"):
+            problem = "it must be a path that ends in .json, .html or .csv"
             raise SettingError(f"REP_REPORT is {template!r}: {problem}")
         if path.suffix.lower() == ".html" and find_spec("jinja2") is None:
             raise ModuleNotFoundError(name="jinja2")

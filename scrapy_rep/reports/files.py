@@ -95,8 +95,13 @@ class BackgroundFile:
             raise TimeoutError(str(error)) from None
         return await result_of(work, timeout)
 
-    async def close(self) -> None:
-        """Close the file after all writes, or give up if the disk does not answer."""
+    async def close(
+        self, then: Callable[[], object] | None = None, timeout: float = CLOSE_TIMEOUT
+    ) -> None:
+        """Close the file after all writes, or give up if the disk does not answer.
+
+        The thread then calls ``then``, for ``timeout`` seconds at most. Raises what that raises.
+        """
         try:
             await self.call(lambda: os.close(self._file), CLOSE_TIMEOUT)
             self.sha256 = self._digest.hexdigest()
@@ -105,7 +110,10 @@ class BackgroundFile:
             self._refuse(left, "the disk did not write all records in time")
         except OSError as error:
             self.failure = self.failure or str(error)
+        last = self._thread.submit(then) if then is not None else None
         self._thread.shutdown(wait=False)
+        if last is not None:
+            await result_of(last, timeout)
 
     def _write(self, size: int, make: Callable[[], bytes], records: int) -> None:
         """Write a part. The thread calls this."""
@@ -126,6 +134,15 @@ class BackgroundFile:
             self._end += len(data)
             self.written += records
         self._done += size
+
+
+def sha256_of(path: str | Path) -> str:
+    """Return the SHA-256 of a file. Raises OSError."""
+    digest = sha256()
+    with open(path, "rb") as file:
+        for part in iter(lambda: file.read(1 << 20), b""):
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def write_atomically(path: Path, data: bytes) -> None:

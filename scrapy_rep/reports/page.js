@@ -24,10 +24,16 @@
   };
   const text = control("Origins that contain", document.createElement("input"));
   text.type = "search";
-  const state = control("Status", document.createElement("select"));
-  state.append(new Option("All", ""));
-  const names = new Map(rows.map((body) => [body.dataset.state, body.querySelector(".state").textContent]));
-  for (const [value, name] of names) state.append(new Option(name, value));
+  const choice = (name, values) => {
+    const select = control(name, document.createElement("select"));
+    select.append(new Option("All", ""));
+    for (const [value, text] of new Map(values)) select.append(new Option(text, value));
+    select.addEventListener("change", () => place());
+    return select;
+  };
+  const state = choice("Status", rows.map((body) => [body.dataset.state, body.querySelector(".state").textContent]));
+  const chips = rows.flatMap((body) => [...body.rows[0].querySelectorAll("[data-mark]")]);
+  const mark = choice("Mark", chips.map((chip) => [chip.dataset.mark, chip.textContent]));
   const result = document.createElement("p");
   result.className = "note";
   result.setAttribute("role", "status");
@@ -39,6 +45,7 @@
     const found = rows.filter(
       (body) =>
         (!state.value || body.dataset.state === state.value) &&
+        (!mark.value || body.dataset.marks.split(" ").includes(mark.value)) &&
         cell(body, 0).textContent.toLowerCase().includes(wanted),
     );
     tables.forEach((table, number) => {
@@ -51,7 +58,13 @@
     result.textContent = `${found.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} origins`;
   };
   text.addEventListener("input", place);
-  state.addEventListener("change", place);
+  for (const link of document.querySelectorAll("a.rows[data-mark]:not([data-mark=''])")) {
+    link.addEventListener("click", () => {
+      text.value = state.value = "";
+      mark.value = link.dataset.mark;
+      place();
+    });
+  }
 
   for (const table of tables) {
     [...table.tHead.rows[0].cells].forEach((head, column) => {

@@ -23,6 +23,7 @@ from msgspec import MsgspecError, Struct, structs
 from ..protocol.paths import host_of
 from ..protocol.robotstxt import RobotsTxt
 from . import records
+from .files import sha256_of
 from .records import Deciding, Event, FileError, OriginReport, Report, Run, RunEvent, Statement, utc
 
 MAX_LINE = 1 << 20  # bytes of one line of an event log: a crawl writes shorter ones
@@ -71,12 +72,14 @@ def read_reports(
                 if run is None:
                     note(f"{path} is not used: another file has the same run")
                     continue
+                run.log = records.kept_text(str(path))
+                run.log_sha256 = sha256_of(path) if Path(path).is_file() else None
                 run.damage = next(iter(damage), run.damage)
                 if run.damage is not None:
                     note(f"{path} is damaged: {run.damage}. The rest of it is used")
             return database.report()
     # A line may have any number in place of a time, or any text in place of an origin.
-    except (sqlite3.Error, MsgspecError, ValueError, OverflowError) as error:
+    except (sqlite3.Error, MsgspecError, ValueError, OverflowError, OSError) as error:
         raise FileError(f"the events make no report: {error}") from None
 
 
@@ -175,13 +178,14 @@ class Database:
         totals = counts.pop("", records.Counts())
         for name, of_origin in counts.items():
             origins[name].counts = of_origin
-        (sites,), (left_out,) = map(self._rows, ("sites", "left_out"))
+        (sites,), (left_out,), (timeline,) = map(self._rows, ("sites", "left_out", "timeline"))
         return Report(
             utc(time.time()),
             sorted(self._runs, key=lambda run: run.started_at),
             left_out=convert(left_out, records.LeftOut),
             totals=totals,
             sites=convert(sites, records.Sites),
+            timeline=convert(timeline, records.Timeline) if timeline["started_at"] else None,
             origins=list(origins.values()),
             hosts=hosts,
             files={row["sha256"]: convert(row, records.RobotsFile) for row in self._rows("texts")},

@@ -17,9 +17,11 @@ last member that is cut: the lines before it are used.
 
 from __future__ import annotations
 
+import csv
 import json
 from datetime import datetime, timezone
 from functools import lru_cache
+from io import StringIO
 from typing import Annotated, Any
 
 import msgspec
@@ -128,6 +130,8 @@ class Counts(Struct):
     """The same by the reason of their verdict."""
     final_url_disallowed: int = 0
     """Responses from a disallowed URL, to which a browser or a download handler was redirected."""
+    refused_for: dict[str, int] = {}
+    """Responses with status 401, 402, 403 or 429 to requests that robots.txt allows, by status."""
     delayed: int = 0
     """How often requests waited for the pace of their site, and how long in total."""
     delay_seconds: float = 0.0
@@ -281,6 +285,18 @@ class OriginReport(Struct):
     """The last one. None if its robots.txt was never known."""
     statements: list[Statement] = []
 
+    @property
+    def marks(self) -> list[str]:
+        """What a reader looks for first, in this order, as a page and a CSV file name it."""
+        counts = self.counts
+        found = {
+            "disallowed": counts.disallowed,
+            "exempt": counts.sent_exempt + counts.sent_excepted,
+            "held": counts.backoffs,
+            "paying": "402" in counts.refused_for,
+        }
+        return [name for name, applies in found.items() if applies]
+
 
 class HostPace(Struct):
     """The requests to one host, on all ports and with both schemes, robots.txt included.
@@ -316,6 +332,22 @@ class Sites(Struct):
     """To which requests for pages were sent."""
     asked_pace: int = 0
     """Whose robots.txt asked for a pace: Crawl-delay, Request-rate or Visit-time."""
+    refused: dict[str, int] = {}
+    """Whose server refused a request that their robots.txt allows, by status. A site counts once
+    for each."""
+
+
+class Timeline(Struct):
+    """When requests were sent, those for robots.txt files included."""
+
+    started_at: datetime
+    seconds: int
+    """The length of each part: a minute, or more in a long crawl."""
+    requests: list[int]
+    """How many were sent in each part, of up to 120."""
+    longest_gap: float = 0.0
+    """The longest time without a request, in seconds, and when it ended."""
+    gap_ended_at: datetime | None = None
 
 
 class RobotsFile(Struct):
@@ -362,6 +394,11 @@ class Run(Struct):
     """The file in which each robots.txt is (REP_ARCHIVE)."""
     archive_sha256: str | None = None
     """None if the run was killed, or if the disk did not answer."""
+    log: str | None = None
+    log_sha256: str | None = None
+    """The event log from which the report was made, and its SHA-256."""
+    machine: str | None = None
+    """The name of the machine. Only the JSON form has it."""
     sent_is_known: bool = True
     """False if the downloader of the crawl does not show what it sends."""
     max_crawl_delay: Seconds | None = None
@@ -390,12 +427,30 @@ class Report(Struct, tag_field="type", tag="report"):
     totals: Counts = field(default_factory=Counts)
     """Of all origins, those included that are not listed."""
     sites: Sites = field(default_factory=Sites)
+    timeline: Timeline | None = None
+    """None if no request was sent."""
     origins: list[OriginReport] = []
-    """Those with disallowed requests, then unreachable ones, then those with the most requests."""
+    """Those with disallowed requests, exempt, held, paying and unreachable ones come first, then
+    those with the most requests."""
     hosts: list[HostPace] = []
     """Those with short gaps, then those with a delay, then those with the most requests."""
     files: dict[str, RobotsFile] = {}
     """By the SHA-256 of the file as it was received."""
+
+
+def csv_text(report: Report) -> str:
+    """Return the table of origins as CSV, without its details."""
+    file = StringIO()
+    write = csv.writer(file, lineterminator="\n").writerow
+    counts = [each.name for each in msgspec.structs.fields(Counts) if each.type in (int, float)]
+    write(["origin", "state", "status", "checked", "size", "marks", *counts])
+    for origin in report.origins:
+        last = origin.versions[-1] if origin.versions else None
+        known = (last.status, last.last_at.isoformat(), last.size) if last else ("", "", "")
+        values = (getattr(origin.counts, name) for name in counts)
+        # An origin begins with its scheme, so no program reads it as a formula.
+        write([origin.origin, origin.state, *known, " ".join(origin.marks), *values])
+    return file.getvalue()
 
 
 def json_text(report: Report) -> str:
@@ -418,7 +473,8 @@ class RequestEvent(Struct, array_like=True, tag="request"):
 
     kind: str
     """``sent``, ``dropped``; ``robots.txt``: a request for such a file is sent; ``final-url``: a
-    response came from a disallowed URL; ``delayed`` and ``waited``: a request waited for the pace
+    response came from a disallowed URL; ``refused``: one has a status that refuses an allowed
+    request, which is its ``detail``; ``delayed`` and ``waited``: a request waited for the pace
     of its site, or for its robots.txt; ``backoff``: the site has asked for fewer requests."""
     at: At
     origin: str | None

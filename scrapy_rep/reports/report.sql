@@ -41,7 +41,7 @@ CREATE TABLE decided AS SELECT origin, reason, allowed,
   sum(kind = 'final-url') AS final_url,
   sum(kind = 'delayed') AS delayed, sum(seconds * (kind = 'delayed')) AS delay_seconds,
   sum(kind = 'waited') AS waited, sum(seconds * (kind = 'waited')) AS wait_seconds,
-  sum(kind = 'robots.txt') AS robots_txt, sum(kind = 'backoff') AS backoffs,
+  sum(kind = 'refused') AS refused, sum(kind = 'robots.txt') AS robots_txt, sum(kind = 'backoff') AS backoffs,
   sum(seconds * (kind = 'backoff')) AS backoff_seconds,
   first_five(origin || path) AS examples, min(place) AS place,
   reason = 'local-rule' AND allowed IS 1 AS is_excepted,
@@ -68,13 +68,19 @@ FROM counted GROUP BY name;
 CREATE VIEW dropped AS SELECT name AS origin, json_group_object(reason, number) AS reasons
 FROM (SELECT name, reason, sum(dropped) AS number FROM counted WHERE dropped > 0
   GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2) GROUP BY name;
-CREATE VIEW each_counts AS SELECT counts.*, coalesce(reasons, '{}') AS "dropped_for [msgspec]"
-FROM counts LEFT JOIN dropped USING (origin)
+CREATE VIEW refused AS SELECT name AS origin, json_group_object(detail, number) AS statuses
+FROM (SELECT name, detail, sum(refused) AS number FROM counted WHERE refused > 0
+  GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2) GROUP BY name;
+CREATE VIEW each_counts AS SELECT counts.*, coalesce(reasons, '{}') AS "dropped_for [msgspec]",
+  coalesce(statuses, '{}') AS "refused_for [msgspec]"
+FROM counts LEFT JOIN dropped USING (origin) LEFT JOIN refused USING (origin)
 WHERE origin = '' OR origin IN (SELECT origin FROM listed);
 
 -- The origins of the report, the most important ones first.
 CREATE TABLE listed AS SELECT origin, host, coalesce(result, 'unknown') AS state,
   row_number() OVER (ORDER BY coalesce(sent_disallowed + final_url_disallowed, 0) = 0,
+    coalesce(sent_exempt + sent_excepted, 0) = 0, coalesce(backoffs, 0) = 0,
+    origin NOT IN (SELECT origin FROM decided WHERE refused AND detail = '402'),
     coalesce(result, '') != 'unreachable', -coalesce(sent + dropped, 0), origin) AS rank
 FROM (SELECT origin, host FROM request WHERE origin IS NOT NULL UNION
   SELECT origin, host FROM fetch UNION SELECT origin, host FROM page UNION
@@ -189,7 +195,25 @@ WHERE sha256 IN (SELECT sha256 FROM versions UNION SELECT sha256 FROM deciding) 
 
 CREATE VIEW sites AS SELECT (SELECT count(*) FROM counts WHERE origin != '' AND sent > 0)
     AS requested,
-  (SELECT count(DISTINCT origin) FROM pace WHERE records != '') AS asked_pace;
+  (SELECT count(DISTINCT origin) FROM pace WHERE records != '') AS asked_pace,
+  (SELECT coalesce(json_group_object(detail, number), '{}') FROM (SELECT detail,
+    count(DISTINCT origin) AS number FROM decided WHERE refused > 0 GROUP BY 1))
+    AS "refused [msgspec]";
+
+-- The requests of each part of the crawl. A part is a whole number of minutes.
+CREATE VIEW timeline AS WITH RECURSIVE extent AS (SELECT min(at) AS first, 60 * (1 + cast((max(at) - min(at)) / 7200 AS integer)) AS length,
+    max(at) AS last FROM passed),
+  part AS (SELECT 0 AS number FROM extent WHERE first IS NOT NULL
+    UNION ALL SELECT number + 1 FROM part, extent WHERE first + (number + 1) * length <= last),
+  requests AS (SELECT cast((at - first) / length AS integer) AS number, count(*) AS sent
+    FROM passed, extent GROUP BY 1),
+  pause AS (SELECT at, at - lag(at) OVER (ORDER BY at) AS gap FROM passed)
+SELECT first AS started_at, length AS seconds,
+  (SELECT json_group_array(coalesce(sent, 0)) FROM (SELECT * FROM part ORDER BY number)
+    LEFT JOIN requests USING (number)) AS "requests [msgspec]",
+  coalesce((SELECT round(max(gap), 6) FROM pause), 0) AS longest_gap,
+  (SELECT at FROM pause WHERE gap IS NOT NULL ORDER BY gap DESC, at LIMIT 1) AS gap_ended_at
+FROM extent;
 
 CREATE VIEW left_out AS SELECT
   (SELECT coalesce(sum(sent + dropped), 0) FROM counts WHERE origin != ''

@@ -169,6 +169,11 @@ class SQLiteStore(ThreadedStore):
         for origin, data in self._connect().execute(_ALL, (ENTRY_LIMIT,)):
             yield origin.decode("utf-8", "replace"), data
 
+    def count(self) -> int:
+        query = "SELECT count(*) FROM entries WHERE typeof(origin) = 'text'"
+        with self._errors():
+            return int(self._connect().execute(query).fetchone()[0])
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:

@@ -81,6 +81,10 @@ class ThreadedStore(ABC):
         with self._errors():
             yield from ((key, decoded(data)) for key, data in self._entries())
 
+    def count(self) -> int | None:
+        """Return the number of keys that `entries` yields; None if it is not known in advance."""
+        return None
+
     def add(
         self, key: str, entry: Entry, *, replace: bool
     ) -> Literal["added", "replaced", "older"]:

@@ -63,31 +63,16 @@ def test_several_answers_are_lines(run: Run) -> None:
         ("mybot", f"{CLOSED}a", "/a", 1, "is the only rule that matches"),
         ("mybot", f"{INDEX}Disallow: /d", "/d/", 0, "is the longest rule that matches"),
         ("mybot", f"{INDEX}Disallow: /dd\nDisallow: /*", "/d/", 0, "is the longest rule that"),
-        (
-            "mybot",
-            f"{INDEX}Disallow: /d/*",
-            "/d/",
-            0,
-            "wins over an equally long rule, as an Allow",
-        ),
-        (
-            "mybot",
-            f"{CLOSED}\nAllow: /",
-            "/",
-            0,
-            "wins over an equally long rule, as an Allow does",
-        ),
-        (
-            "mybot",
-            f"{CLOSED}\nDisallow: *",
-            "/",
-            1,
-            "line 2, Disallow: / is the first of the longest",
-        ),
+        ("mybot", f"{INDEX}Disallow: /d/*", "/d/", 0,
+         "wins over an equally long rule, as an Allow"),
+        ("mybot", f"{CLOSED}\nAllow: /", "/", 0,
+         "wins over an equally long rule, as an Allow does"),
+        ("mybot", f"{CLOSED}\nDisallow: *", "/", 1,
+         "line 2, Disallow: / is the first of the longest"),
         ("AdsBot-Google", CLOSED, "/a", 0, "AdsBot-Google ignores the group for *"),
         ("Googlebot-Image", GOOGLEBOT, "/a", 1, "Googlebot-Image, by the group for googlebot"),
     ],
-)
+)  # fmt: skip
 def test_reasons(run: Run, agent: str, text: str, url: str, code: int, why: str) -> None:
     write(robots_txt=text)
     done = check(run, url, agent=agent)

@@ -230,11 +230,8 @@ async def test_sites_and_files(web: Web, cli: Cli) -> None:
     ("robots", "code", "found"),
     [
         (text("User-agent: *\nDisallow: /a"), 0, []),
-        (
-            Page("<!doctype html>Log in"),
-            1,
-            ["R109", "page instead of its robots.txt: status 200, an"],
-        ),
+        (Page("<!doctype html>Log in"), 1,
+         ["R109", "page instead of its robots.txt: status 200, an"]),
         (Page("Please log in"), 1, ["R109", "status 200, an HTML page"]),
         (text("<p>Hello</p>"), 1, ["R109", "the file is a part of an HTML page"]),
         (Page("no", 403), 1, ["R701", "the site refuses access to its robots.txt: status 403"]),
@@ -250,7 +247,7 @@ async def test_sites_and_files(web: Web, cli: Cli) -> None:
         (text("", Cache_Control="max-age=86401"), 1, ["R706", "for 86,401 seconds;", "R708"]),
         (text("", Cache_Control="max-age=99999999999999999999"), 1, ["R706", "R708"]),
     ],
-)
+)  # fmt: skip
 async def test_the_answer_of_a_site(
     web: Web, cli: Cli, robots: Page, code: int, found: list[str]
 ) -> None:

@@ -167,27 +167,6 @@ def test_ctrl_c_writes_what_is_known(
     assert errors.endswith(f"{GO_ON}{'' if store else STORED}\n")
 
 
-def test_progress_in_a_terminal() -> None:
-    """With the output in a file, the line of a terminal shows what is done."""
-    write(urls_txt="".join(f"/private/{n}\n" for n in range(50_000)))
-    leader, follower = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "scrapy_rep.commands.main", *CHECK, "--from", "urls.txt"],
-        env=environment_of(TERM="xterm"),
-        stdout=subprocess.DEVNULL,
-        stderr=follower,
-    ) as process:
-        os.close(follower)
-        shown = b""
-        with contextlib.suppress(OSError):  # the process has ended
-            while part := os.read(leader, 65_536):
-                shown += part
-        process.wait(TIMEOUT)
-    os.close(leader)
-    assert b" of 50,000 URLs, " in shown
-    assert b"note: 50,000 answers: " in shown
-
-
 def test_ctrl_c_while_modules_are_imported() -> None:
     """The console script presses Ctrl-C when Scrapy is imported, which takes most of the start."""
     done = tool("check", "https://example.com/", python=("-c", IMPORTING))
@@ -255,7 +234,7 @@ def test_unencodable_characters_are_escaped() -> None:
     assert "\\xfc\\u2713" in done.out
 
 
-def in_terminal(*arguments: str, columns: int = 80) -> tuple[int, str]:
+def in_terminal(*arguments: str, columns: int = 80, stdout: int | None = None) -> tuple[int, str]:
     """Run a tool in a terminal. Returns its exit code, and what the terminal received."""
     controller, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -263,7 +242,7 @@ def in_terminal(*arguments: str, columns: int = 80) -> tuple[int, str]:
         [sys.executable, "-m", "scrapy_rep.commands.main", *arguments],
         env=environment_of(TERM="xterm-256color"),
         stdin=terminal,
-        stdout=terminal,
+        stdout=terminal if stdout is None else stdout,
         stderr=terminal,
     )
     os.close(terminal)
@@ -285,3 +264,11 @@ def test_a_terminal_has_a_width_and_colors() -> None:
     assert shown.count("\x1b[31mdisallowed") == 200
     assert shown.count("\x1b[32mallowed") == 200
     assert "note: 400 answers: 200 allowed, 200 disallowed, 0 unknown" in shown
+
+
+def test_progress_in_a_terminal() -> None:
+    """With the output in a file, the line of a terminal shows what is done."""
+    write(urls_txt="".join(f"/private/{n}\n" for n in range(50_000)))
+    _, shown = in_terminal(*CHECK, "--from", "urls.txt", stdout=subprocess.DEVNULL)
+    assert " of 50,000 URLs, " in shown
+    assert "note: 50,000 answers: " in shown

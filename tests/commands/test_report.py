@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import shutil
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +16,7 @@ from msgspec.structs import replace
 from scrapy_rep.pages.directives import PageDirectives
 from scrapy_rep.protocol.access import Unreachable
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.reports.records import RunEvent
+from scrapy_rep.reports.records import RunEvent, csv_text
 from testing import report_samples
 from testing.report_samples import START as NOW
 from testing.report_samples import SampleLog, fetched, log, sent
@@ -48,19 +52,18 @@ def test_the_summary(run: Run) -> None:
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[:9] == [
-        "Runs         1 of sample, 2026-11-22 08:30:00 UTC to 2026-11-22 08:30:06 UTC",
-        "Disallowed   No",
-        "             3 requests were sent after a verdict that allows them.",
-        "             1 request had dont_obey_robotstxt, and the robots.txt of the site",
-        "             allows it.",
-        "             By the record of the crawl itself.",
-        "Sent         4",
-        "             3 allowed, 1 exempt; to 1 origin, with 0 requests for robots.txt",
-        "             files.",
+    assert lines[:8] == [
+        "Who         sample",
+        "            What for: not stated (REP_INTENDED_USES).",
+        "            mybot; no contact",
+        "            scrapy-rep",
+        "When        6 s",
+        "            1 run of sample, 2026-11-22 08:30:00 UTC to 2026-11-22 08:30:06 UTC",
+        "            Sent: 4 requests for pages, 3 allowed, 1 exempt; and 0 requests for",
+        "            robots.txt files.",
     ]
     for text in (
-        "robots.txt   2 origins: 1 rules, 1 unreachable",
+        "2 origins: 1 rules, 1 unreachable",
         "https://b.example: status 503",
         "Disallow: /private, line 3, group *",
         "the robots.txt was unreachable, status 503",
@@ -80,7 +83,7 @@ def test_several_files_are_merged(run: Run) -> None:
         for number, name in enumerate(("one", "two"))
     ]
     done = run("report", *paths)
-    assert "Runs         2 of sample" in done.out
+    assert "2 runs of sample" in done.out
     assert "6 allowed, 2 exempt" in done.out
     again = run("report", *paths, paths[0])
     assert again.out == done.out
@@ -126,7 +129,7 @@ def test_more_than_a_page(run: Run) -> None:
         sent(made, f"{key}/", ALLOWED)
     done = report(run, made)
     assert done.out.count("and 20 more") == 2
-    assert "and 22 other sites" in done.out
+    assert "and 27 other sites" in done.out
     assert len(done.out.splitlines()) < 80
 
 
@@ -157,16 +160,65 @@ def test_the_page_is_written_beside_the_summary(run: Run) -> None:
     made = report_samples.usual(3)
     done = report(run, made, "--html", "page.html")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("Runs ")
+    assert done.out.startswith("Who ")
     page = Path("page.html").read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>\n")
     assert "<title>Crawl report: catalog, 2026-11-22</title>" in page
     assert report(run, made, "--html", "again.html", "--json").record["type"] == "report"
     again, at = Path("again.html").read_text("utf-8"), re.compile("Made [^<]*")
     assert at.sub("", again) == at.sub("", page)
-    for path in ("no/page.html", "."):
-        done = report(run, made, "--html", path)
+    assert report(run, made, "--csv", "table.csv").code == 0
+    assert Path("table.csv").read_text("utf-8") == csv_text(made.report())
+    for option, path in itertools.product(("--html", "--csv"), ("no/page", ".")):
+        done = report(run, made, option, path)
         assert (done.code, "cannot write " in done.err) == (2, True)
+
+
+def test_the_files_of_a_page_are_compared_with_its_hashes(run: Run) -> None:
+    write(a_warc="archive")
+    archive = {"archive": "archives/a.warc", "archive_sha256": sha256(b"archive").hexdigest()}
+    events = Path("one.events.gz")
+    Path("reports").mkdir()
+
+    def verify(made: SampleLog, **changes: Any) -> Done:
+        made._add(RunEvent(replace(made.run, **changes)))
+        assert report(run, made, "--html", "reports/page.html").code == 0
+        for path in (events, Path("a.warc")):
+            shutil.copy(path, "reports")
+        return run("report", "--verify", "reports/page.html")
+
+    done = verify(crawled(), **archive)
+    digest = sha256(events.read_bytes()).hexdigest()
+    assert (done.code, done.out.splitlines()[0]) == (
+        0, f"one.events.gz is the same: SHA-256 {digest}, page {digest}"
+    )  # fmt: skip
+    done = verify(crawled(), **archive | {"archive_sha256": None})
+    assert (done.code, "archives/a.warc cannot be compared: SHA-256 " in done.out) == (3, True)
+    Path("reports/one.events.gz").write_bytes(b"")
+    done = run("report", "--verify", "reports/page.html")
+    assert (done.code, "one.events.gz differs: SHA-256 e3b0c442" in done.out) == (1, True)
+    Path("reports/one.events.gz").unlink()  # that of the working directory is used
+    assert "one.events.gz is the same" in run("report", "--verify", "reports/page.html").out
+    events.unlink()
+    done = run("report", "--verify", "reports/page.html")
+    assert (done.code, "one.events.gz cannot be compared: SHA-256 unknown" in done.out) == (3, True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "problem"),
+    [
+        (["--verify", "none.html"], 2, "cannot read none.html: No such file"),
+        (["--verify", "a.html"], 3, "a.html has no table of files"),
+        (["--verify", "a.html", "one.events.gz"], 2, "--verify takes a page, and nothing else"),
+        ([], 2, "report needs an event log (.events.gz)"),
+    ],
+)
+def test_a_page_that_cannot_be_verified(
+    run: Run, arguments: list[str], code: int, problem: str
+) -> None:
+    write(a_html="<p>")
+    done = run("report", *arguments)
+    assert (done.code, problem in done.err) == (code, True)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

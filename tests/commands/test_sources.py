@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.commands.context import CommandError
-from scrapy_rep.commands.sources import MAX_LINE, Target, target_of, urls_from
+from scrapy_rep.commands.sources import MAX_LINE, Target, numbered_urls, target_of
 from tests.conftest import traced_memory
 
 from .conftest import write
@@ -33,6 +34,10 @@ BOMB = f"""<!DOCTYPE a [<!ENTITY e1 "{"x" * 1000}">{ENTITIES}]>
 ENTITY = b"<!DOCTYPE a [<!ENTITY b 'c'>]><url><loc>/&b;</loc></url>"
 
 A, B = "https://a.example/1", "https://a.example/2"
+
+
+def urls_from(name: str, **options: str | None) -> Iterator[str]:
+    return (url for _, url in numbered_urls(name, **options))
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,9 @@ def test_progress(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("export", "sqlite:///a.sqlite", "x.jsonl")
     lines = done.err.splitlines()
     assert len(lines) == 7
-    assert all(re.fullmatch(r"note: \d policies, [\d,]+ a second", line) for line in lines[:-1])
+    assert all(
+        re.fullmatch(r"note: \d of 6 policies, [\d,]+ a second", line) for line in lines[:-1]
+    )
     last = run("import", "sqlite:///b.sqlite", "x.jsonl").err.splitlines()[-1]
     assert last.startswith("note: 6 of 6 lines, ")
     assert run("import", "sqlite:///b.sqlite", "x.jsonl", "-q").err == ""

@@ -30,7 +30,8 @@ from twisted.internet.defer import DeferredList
 from twisted.python.failure import Failure
 
 from scrapy_rep import Addon, Reason, RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.clock import Clock as MachineClock
+from scrapy_rep.clock import Clock
+from testing.clock import FakeClock
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site
 
@@ -174,7 +175,7 @@ class Closer(Visitor):
         async for request in super().start():
             yield request
         await until(lambda: all(site.received for site in self.awaited))
-        await MachineClock().sleep(0.3)
+        await Clock().sleep(0.3)
         self.stop()
 
 
@@ -208,7 +209,7 @@ class Traveller(Visitor):
         async for request in super().start():
             yield request
         while not self.is_over:
-            await MachineClock().sleep(0.02)
+            await Clock().sleep(0.02)
 
     async def fetches(self, url: str) -> bool:
         """Ask for a page; whether robots.txt lets it."""
@@ -284,54 +285,13 @@ class FollowingHandler(ScrapysHandler):
 FOLLOWING = {"DOWNLOAD_HANDLERS": {"http": FollowingHandler}}
 
 
-@dataclass
-class Clock:
-    """A clock that a test moves, relative to the clock of this machine."""
-
-    ahead: float = 0
-    """The seconds that were skipped, on both clocks."""
-    step: float = 0
-    """The seconds by which the wall clock was set."""
-
-    def time(self) -> float:
-        return time.time() + self.ahead + self.step
-
-    def monotonic(self) -> float:
-        return time.monotonic() + self.ahead
-
-    def set(self, now: float) -> None:
-        """Set the wall clock to ``now``, in seconds since 1970. It continues from there."""
-        self.step = now - time.time() - self.ahead
-
-
-NOW = 1_700_000_000.0
-
-
-class VirtualClock(MachineClock):
-    """A clock that advances only while a coroutine sleeps on it, and that a test may set."""
-
-    now = NOW
-    set_forward = 0.0
-    """Seconds by which the machine's clock was set."""
-
-    def time(self) -> float:
-        return self.now + self.set_forward
-
-    def monotonic(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float, _: Any = None) -> None:
-        self.now += seconds
-        await MachineClock().sleep(0)
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the package during the test."""
-    clock = Clock()
-    name = "scrapy_rep.clock.Clock"
-    monkeypatch.setattr(f"{name}.time", lambda _: clock.time())
-    monkeypatch.setattr(f"{name}.monotonic", lambda _: clock.monotonic())
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """The clock of the package during the test. It runs, but timers do not call it."""
+    began = time.monotonic()
+    clock = FakeClock(time.time(), runs=lambda: time.monotonic() - began)
+    monkeypatch.setattr(Clock, "time", lambda _: clock.time())
+    monkeypatch.setattr(Clock, "monotonic", lambda _: clock.monotonic())
     return clock
 
 
@@ -376,7 +336,7 @@ async def until(condition: Callable[[], object]) -> None:
     for _ in range(3000):
         if condition():
             return
-        await MachineClock().sleep(0.01)
+        await Clock().sleep(0.01)
     raise AssertionError("it does not happen")
 
 

@@ -23,11 +23,12 @@ from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports.archive import ArchivedRobotsTxt, read
 from testing.archives import Record, fields_of, records_of
+from testing.clock import FakeClock
 from testing.faults import RULES, raw
 from testing.web import Page, Web, redirect, text
 from tests.stores.worker import workers
 
-from .conftest import Clock, Crawl, Outcome, Visitor, make_crawler, run_crawler
+from .conftest import Crawl, Outcome, Visitor, make_crawler, run_crawler
 
 ADDRESS = "127.0.0.1"
 
@@ -207,13 +208,13 @@ async def test_a_download_that_a_spider_stops_is_archived(
 
 
 async def test_a_304_in_a_second_crawl(
-    web: Web, archiving: Crawl, path: Path, tmp_path: Path, clock: Clock
+    web: Web, archiving: Crawl, path: Path, tmp_path: Path, clock: FakeClock
 ) -> None:
     robots = text(RULES, ETag='"1"', Cache_Control="max-age=300")
     site = web.site(robots)
     store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
     await archiving(site.urls("/page"), store)
-    clock.ahead += 1000
+    clock.now += 1000
     site.pages["/robots.txt"] = Page(b"", 304, {"ETag": '"1"', "Content-Length": "31"})
     outcome = await archiving(site.urls("/other", "/private"), store)
     assert outcome.stats["robotstxt/forbidden"] == 1

@@ -15,17 +15,7 @@ from scrapy_rep.frontier import backoff
 from testing.counters import left_over
 from testing.web import Page, Site, Web, between
 
-from .conftest import (
-    ALL,
-    EXEMPT,
-    Caller,
-    Crawl,
-    Visitor,
-    in_turn,
-    make_crawler,
-    numbers,
-    together,
-)
+from .conftest import ALL, EXEMPT, Caller, Crawl, Visitor, in_turn, make_crawler, numbers, together
 
 IN_FLIGHT = 8
 """CONCURRENT_REQUESTS_PER_DOMAIN."""
@@ -90,10 +80,7 @@ async def test_a_host_that_is_busy_for_long_is_warned_about_once(
         pytest.param(Visitor, {"DOWNLOAD_DELAY": 0.1}, id="wait for DOWNLOAD_DELAY"),
         pytest.param(Caller, {}, id="wait for a connection"),
         pytest.param(
-            Caller,
-            {"DOWNLOAD_DELAY": 0.1},
-            id="wait for both",
-            marks=pytest.mark.each_loop,
+            Caller, {"DOWNLOAD_DELAY": 0.1}, id="wait for both", marks=pytest.mark.each_loop
         ),
     ],
 )
@@ -190,51 +177,16 @@ async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None
         assert left_over(worker) == []
 
 
-async def test_many_sites_that_are_held_delay_no_other_site(web: Web, crawl: Crawl) -> None:
-    others = [web.site(ALL, {"*": busy("300")}, host=f"127.0.0.{n}") for n in range(1, 41)]
-    live = web.site(ALL, host="127.0.0.41")
-    urls = [url for other in others for url in other.urls(*numbers(5))]
-    settings = {**ANY_STATUS, "CONCURRENT_REQUESTS": 8, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    outcome = await crawl([*urls, *live.urls(*numbers(20))], settings, most=40 + 20)
-    assert [len(other.page_paths) for other in others] == [1] * 40
-    assert live.page_paths == sorted(numbers(20))
-    assert outcome.stats["robotstxt/backoff_count"] == 40
-    assert left_over(outcome.crawler) == []
-
-
-async def test_a_header_of_a_megabyte_ends_each_request_once(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL, {"*": in_turn(busy("9" * 1_000_000))})
-    settings = {"REP_MAX_BACKOFF": 0.6, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    outcome = await crawl(site.urls("/a", "/b"), settings)
-    assert len(outcome.responses) + len(outcome.failures) == 2
-    assert left_over(outcome.crawler) == []
-
-
 @pytest.mark.parametrize(
     ("status", "settings"),
     [(408, {}), (403, {}), (429, {"REP_BACKOFF": False}), (500, {"REP_BACKOFF": False})],
 )
 async def test_others_hold_nothing(web: Web, crawl: Crawl, status: int, settings: Any) -> None:
+    """``test_frontier`` has how long each answer holds its host."""
     site = web.site(ALL, {"*": in_turn(busy("3600", status))})
     outcome = await crawl(site.urls("/a", "/b"), {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, **settings})
     assert len(site.page_paths) == 2
     assert "robotstxt/backoff_count" not in outcome.stats
-
-
-async def test_pages_that_fail_one_after_the_other_hold_their_host(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL, {"*": Page(b"failed", 500)})
-    settings = {**ANY_STATUS, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "RETRY_ENABLED": True}
-    outcome = await crawl(site.urls(*numbers(4)), {**settings, "RETRY_TIMES": 1})
-    assert len(times_of(site)) == 8
-    assert outcome.stats["robotstxt/backoff_count"] == 2
-    assert 2.9 < outcome.stats["robotstxt/backoff_seconds"] < 3.1  # 1 s, and then 2 s
-
-
-async def test_any_server_error_with_retry_after_holds_its_host(web: Web, crawl: Crawl) -> None:
-    site = web.site(ALL, {"*": in_turn(busy("2", 502))})
-    await crawl(site.urls(*numbers(3)), {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, **ANY_STATUS})
-    times = times_of(site)
-    assert times[1] - times[0] >= 2
 
 
 @pytest.mark.parametrize("is_on", [True, False])

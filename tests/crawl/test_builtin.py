@@ -5,11 +5,13 @@ If a test fails on a new Scrapy, correct the README.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testing.web import Page, Web, redirect, text
+from testing.web import Page, Web, gaps, redirect, text
 
 from .conftest import PRIVATE, Crawl
 
@@ -35,6 +37,35 @@ async def test_pages_fetched(
         site = web.site(robots)
         await crawl(site.urls(*(f"/{number}" for number in range(asked))), settings)
         assert len(site.page_paths) == fetched
+
+
+async def test_log_in_the_readme(web: Web, crawl: Crawl) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    shown = re.findall(r"^(?:Forbidden|Crawled) .*$", readme, re.MULTILINE)
+    logged = []
+    for settings in (BUILT_IN, OURS):
+        site = web.site(Page("User-agent: *\nDisallow: /private/\n", delay=0.5))
+        outcome = await crawl(site.urls("/private/a", "/private/b", "/private/c"), settings)
+        lines = [each.getMessage() for each in outcome.log.records if each.levelname == "DEBUG"]
+        logged += [
+            line.replace(site.root, "https://example.com")
+            for line in lines
+            if line.startswith(("Forbidden", "Crawled")) and "/robots.txt>" not in line
+        ]
+        outcome.log.clear()
+    assert logged == shown
+
+
+async def test_scrapy_ignores_a_crawl_delay(web: Web, crawl: Crawl) -> None:
+    """Its requests follow each other at once. Ours are apart, and those of another site are not."""
+    shortest = []
+    for settings in (BUILT_IN, OURS):
+        slow = web.site("User-agent: *\nCrawl-delay: 0.5\n")
+        other = web.site(PRIVATE, host="127.0.0.2")
+        paths = [f"/{number}" for number in range(4)]
+        await crawl([*slow.urls(*paths), *other.urls(*paths)], settings)
+        shortest += [min(gaps(site)) for site in (slow, other)]
+    assert shortest[2] >= 0.49 > max(shortest[0], shortest[1], shortest[3])
 
 
 @pytest.mark.each_loop

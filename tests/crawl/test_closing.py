@@ -13,11 +13,12 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
-from scrapy_rep.clock import Clock as MachineClock
+from scrapy_rep.clock import Clock
 from scrapy_rep.frontier.frontier import Frontier
 from scrapy_rep.frontier.queued import find_frontier
 from scrapy_rep.policies.origins import OriginTable
 from scrapy_rep.scrapy_internals import WATCH_INTERVAL
+from testing.clock import FakeClock
 from testing.counters import left_over
 from testing.faults import answer_when, silence, stall
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
@@ -27,7 +28,6 @@ from .conftest import (
     EXEMPT,
     FOLLOWING,
     CallerAndCloser,
-    Clock,
     Closer,
     Crawl,
     InTurn,
@@ -90,9 +90,9 @@ class Waiting(NamedTuple):
 
 
 @pytest.fixture(params=WAITS)
-def waiting(request: pytest.FixtureRequest, web: Web, clock: Clock, tmp_path: Path) -> Waiting:
+def waiting(request: pytest.FixtureRequest, web: Web, clock: FakeClock, tmp_path: Path) -> Waiting:
     robots, settings = WAITS[request.param]
-    clock.set(20_000 * 86_400 + 5 * 3600)  # an hour before the Visit-time
+    clock.set_forward = 20_000 * 86_400 + 5 * 3600 - clock.now  # an hour before the Visit-time
     other = web.site(silence, host="127.0.0.2")
     pages: dict[str, Page | Misbehaviour] = {TDM: stall()}
     if "REP_CHECK_FINAL_URL" in settings:
@@ -126,17 +126,17 @@ async def test_the_next_crawl_has_requests(waiting: Waiting, crawl: Crawl, tmp_p
 
 
 async def test_callers_of_the_engine_wait_no_longer_than_rep_max_wait(
-    waiting: Waiting, clock: Clock
+    waiting: Waiting, clock: FakeClock
 ) -> None:
     urls = waiting.site.urls("/1", "/2")
     settings = {**waiting.settings, "REP_MAX_WAIT": 3700}
     crawler = make_crawler(CallerAndCloser, settings)
     crawled = await begin(crawler, requests=urls, awaited=waiting.awaited)
     await until(lambda: frontier_of(crawler).closing.has_begun)
-    await MachineClock().sleep(2 * WATCH_INTERVAL)
+    await Clock().sleep(2 * WATCH_INTERVAL)
     outcome: Outcome = crawler.spider.outcome  # type: ignore[union-attr]
     assert not {*outcome.failures, *outcome.responses} - {"data:,"}, "they go on waiting"
-    clock.ahead += 3700
+    clock.now += 3700
     await maybe_deferred_to_future(crawled)
     # The crawl does not wait for those who called.
     await until(lambda: len({*outcome.failures, *outcome.responses} - {"data:,"}) == 2)

@@ -23,13 +23,13 @@ from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.fetch.fetches import Fetches
 from scrapy_rep.origin import Origin
 from testing.counters import left_over
-from testing.faults import DISALLOWED, NAMES, PATHS, RULES, fault, meaning_of, outcome_of, raw
+from testing.faults import DISALLOWED, MEANINGS, PATHS, RULES, fault, outcome_of, raw
 from testing.web import Page, Web, redirect
 
 from .conftest import HAS_VERBATIM_URL, PRIVATE, Closer, Crawl, Outcome, ScrapysHandler
 
-UNREACHABLE = [name for name in NAMES if meaning_of(name) == DISALLOWED]
-OTHERS = [name for name in NAMES if meaning_of(name) != DISALLOWED]
+UNREACHABLE = [name for name, meaning in MEANINGS.items() if meaning == DISALLOWED]
+OTHERS = [name for name, meaning in MEANINGS.items() if meaning != DISALLOWED]
 
 
 def assert_nothing_went_wrong(outcome: Outcome) -> None:
@@ -54,7 +54,7 @@ async def test_rfc_every_fault_has_its_outcome(
     settings = {"REP_TIMEOUT": timeout, "CONCURRENT_REQUESTS_PER_DOMAIN": 200}
     outcome = await crawl(urls, settings)
     outcomes = {name: outcome_of(site) for name, site in sites.items()}
-    wrong = {name: found for name, found in outcomes.items() if found not in meaning_of(name)}
+    wrong = {name: found for name, found in outcomes.items() if found not in MEANINGS[name]}
     assert wrong == {}
     assert_nothing_went_wrong(outcome)
     assert outcome.reasons.keys() == outcome.failures.keys()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import gzip
-import ssl
 import zlib
 from collections import UserDict
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 from pydispatch.dispatcher import getAllReceivers, liveReceivers  # type: ignore[import-untyped]
 from scrapy import Request, signals
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
@@ -25,7 +23,6 @@ from scrapy.http import Response
 
 from scrapy_rep import Reason
 from scrapy_rep.clock import Clock
-from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from testing import faults
 from testing.faults import ALLOWED, DISALLOWED, PATHS, RULES, RULES_HOLD, outcome_of, raw
@@ -58,12 +55,6 @@ async def test_rfc_redirects_are_followed(web: Web, crawl: Crawl) -> None:
     assert found == [["/robots.txt", "/r%C3%A9?x=%5B", "/public"]] * 6
 
 
-async def test_rfc_the_status_of_the_last_hop_counts(web: Web, crawl: Crawl) -> None:
-    expected = {200: RULES_HOLD, 404: ALLOWED, 503: DISALLOWED}
-    sites = {status: web.site(redirect("r"), {"/r": Page(RULES, status)}) for status in expected}
-    assert await outcomes(crawl, sites) == expected
-
-
 async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: Crawl) -> None:
     """RFC 9309 §2.3.1.2: "even across authorities (for example, hosts in the case of HTTP)"."""
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
@@ -76,10 +67,14 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
 
 @pytest.mark.parametrize(("name", "more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)])
 async def test_rfc_five_hops_are_followed(web: Web, crawl: Crawl, name: str, more: str) -> None:
-    sites = {hops: web.site(pages=faults.endless_redirects(hops)) for hops in (5, 6, 100)}
+    """The status of the last one counts."""
+    sites: dict[Any, Site] = {n: web.site(pages=faults.endless_redirects(n)) for n in (5, 6, 100)}
+    last = {200: RULES_HOLD, 404: ALLOWED, 503: DISALLOWED}
+    ended = {status: web.site(redirect("r"), {"/r": Page(RULES, status)}) for status in last}
     looping = web.site(redirect("/r"), {"/r": redirect("/robots.txt#again")})
-    found = await outcomes(crawl, {**sites, 0: looping}, {"REP_ON_TOO_MANY_REDIRECTS": name})
-    assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), more)}
+    settings = {"REP_ON_TOO_MANY_REDIRECTS": name}
+    found = await outcomes(crawl, {**sites, **ended, 0: looping}, settings)
+    assert found == {5: RULES_HOLD, **dict.fromkeys((6, 100, 0), more), **last}
     hops = ["/robots.txt", *(f"/hop/{number}" for number in range(1, 6))]
     for site in sites.values():
         assert [path for path in site.paths if path not in PATHS] == hops
@@ -169,20 +164,6 @@ async def test_a_cookie_is_returned_to_no_other_origin(web: Web, crawl: Crawl) -
     assert fetches(second) == [("/there", None), ("/rules", "b=2")]
 
 
-# Scrapy 2.14 on the latest Twisted.
-@pytest.mark.filterwarnings("ignore:Passing method to twisted")
-async def test_a_cookie_of_https_is_not_sent_to_http(web: Web, crawl: Crawl) -> None:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-    plain = web.site()
-    secret = web.site(moved(plain.url("/r"), "a=1"), tls=context)
-    plain.pages["/r"] = moved(secret.url("/rules"), "b=2; Secure")
-    secret.pages["/rules"] = text(RULES)
-    await crawl(secret.urls("/private"))
-    assert fetches(plain) == [("/r", None)]
-    assert fetches(secret) == [("/robots.txt", None), ("/rules", "a=1")]
-
-
 async def endless_cookies(received: Received, *connection: Any) -> None:
     """A robots.txt that answers each request with a new cookie, and a redirect to itself."""
     cookie = "x" + received.headers.get("cookie", "a=")[2:]
@@ -258,15 +239,6 @@ async def test_rfc_the_status_and_the_content_coding_decide(
     assert await outcomes(crawl, sites, settings) == expected
 
 
-async def test_a_disallowed_status_is_named(web: Web, crawl: Crawl) -> None:
-    site = web.site(Page(RULES, 403))
-    outcome = await crawl(site.urls("/a"), {"REP_DISALLOW_STATUSES": [403]})
-    (error,) = outcome.failures.values()
-    assert str(error) == "Forbidden by robots.txt: disallowed-status: status 403"
-    assert outcome.stats["robotstxt/forbidden/disallowed-status"] == 1
-    assert outcome.middleware.origins[site.root].result is AccessResult.DISALLOWED
-
-
 # Retries
 
 
@@ -285,24 +257,24 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
-async def test_an_unreachable_robots_txt_is_retried_with_growing_pauses(
-    web: Web, crawl: Crawl, pauses: list[float]
+@pytest.mark.parametrize(
+    ("answers", "expected"),
+    [
+        pytest.param([Page(b"", 503)] * 8, [1, 2, 4, 8, 16, 32, 60, 60], id="growing pauses"),
+        pytest.param([Page(b"", 503, {"Retry-After": "20"})], [20], id="a short Retry-After"),
+    ],
+)
+async def test_an_unreachable_robots_txt_is_retried(
+    web: Web, crawl: Crawl, pauses: list[float], answers: list[Page], expected: list[float]
 ) -> None:
-    site = web.site(Page(status=503))
-    outcome = await crawl(site.urls("/a", "/b"), {"REP_RETRY_TIMES": 8})
-    assert site.paths == ["/robots.txt"] * 9
-    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
-    assert outcome.stats["robotstxt/retry_count"] == 8
-    assert outcome.stats["robotstxt/unreachable"] == 1
-    assert len(outcome.warnings) == 1
-
-
-async def test_a_short_retry_after_is_awaited(web: Web, crawl: Crawl, pauses: list[float]) -> None:
-    site = web.site(in_turn(Page(b"", 503, {"Retry-After": "20"}), then=text(RULES)))
-    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": 1})
-    assert pauses == [20]
-    assert outcome_of(site) == RULES_HOLD
-    assert outcome.stats["robotstxt/retry_count"] == 1
+    site, down = web.site(in_turn(*answers, then=text(RULES))), web.site(Page(status=503))
+    outcome = await crawl(site.urls(*PATHS), {"REP_RETRY_TIMES": len(answers)})
+    assert (outcome_of(site), pauses) == (RULES_HOLD, expected)
+    assert outcome.stats["robotstxt/retry_count"] == len(answers)
+    assert not outcome.warnings
+    outcome = await crawl(down.urls("/a", "/b"), {"REP_RETRY_TIMES": len(answers)})
+    assert down.paths == ["/robots.txt"] * (1 + len(answers))
+    assert outcome.stats["robotstxt/unreachable"] == len(outcome.warnings) == 1
 
 
 @pytest.mark.usefixtures("pauses")
@@ -388,7 +360,7 @@ async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) ->
 
 @pytest.mark.no_cover
 async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
-    expected = {name: faults.meaning_of(name) for name in faults.TOO_LARGE}
+    expected = {name: faults.MEANINGS[name] for name in faults.TOO_LARGE}
     sites = {name: web.site(faults.fault(name)) for name in faults.TOO_LARGE}
     sites["deflate"] = web.site(Page(deflate_bomb(), headers={"Content-Encoding": "deflate"}))
     settings = {"CONCURRENT_REQUESTS": 1, "REP_CONCURRENT_ROBOTSTXT_REQUESTS": 1, "REP_TIMEOUT": 5}
@@ -439,7 +411,7 @@ def deflate_bomb() -> bytes:
 async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, name: str) -> None:
     site = web.site(faults.fault(name))
     outcome = await crawl(site.urls(*PATHS), WITNESSES)
-    assert outcome_of(site) == faults.meaning_of(name)
+    assert outcome_of(site) == faults.MEANINGS[name]
     exceptions = {key.rpartition(".")[2] for key in outcome.stats if "exception_type" in key}
     assert exceptions == {"RobotsTxtDisallowed"}, "those of pages"
     assert not any(key.startswith("robotstxt/exception_count") for key in outcome.stats)

@@ -4,15 +4,35 @@ from __future__ import annotations
 
 from threading import Event
 from typing import Any
+from uuid import uuid4
 
 import pytest
+from scrapy import Request
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.clock import Clock as MachineClock
+from scrapy_rep import Reason
+from scrapy_rep.clock import Clock
+from testing.clock import FakeClock
+from testing.counters import left_over
 from testing.faults import RULES, answer_when
 from testing.web import Misbehaviour, Page, Site, Web, redirect, text
 
-from .conftest import Clock, Traveller, travel, until
+from .conftest import (
+    EXEMPT,
+    FIFO,
+    PRIVATE,
+    Crawl,
+    Disturber,
+    Traveller,
+    Visitor,
+    in_turn,
+    make_crawler,
+    numbers,
+    run_crawler,
+    together,
+    travel,
+    until,
+)
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -20,12 +40,12 @@ OTHER_RULES = "User-agent: *\nDisallow: /public\n"
 
 
 async def fetches_late(
-    spider: Traveller, site: Site, clock: Clock, page: Page | Misbehaviour
+    spider: Traveller, site: Site, clock: FakeClock, page: Page | Misbehaviour
 ) -> bool:
     """Whether a page is let late in a robots.txt's life, with ``page`` in its place."""
     assert await spider.fetches(site.url("/public"))
     site.pages["/robots.txt"] = page
-    clock.ahead += 0.95 * DAY
+    clock.now += 0.95 * DAY
     return await spider.fetches(site.url("/public"))
 
 
@@ -47,15 +67,15 @@ async def fetches_late(
     ids=lambda value: "" if not isinstance(value, Page) else f"{value.status} {value.headers}",
 )
 async def test_rfc_the_headers_decide_how_long_it_is_fresh(
-    web: Web, clock: Clock, answer: Page, settings: dict[str, Any], seconds: float
+    web: Web, clock: FakeClock, answer: Page, settings: dict[str, Any], seconds: float
 ) -> None:
     site = web.site(answer, {"/r": text(RULES, Cache_Control="max-age=7200")})
     async with travel(settings) as spider:
         await spider.fetches(site.url("/a"))
-        clock.ahead += 0.88 * seconds
+        clock.now += 0.88 * seconds
         await spider.fetches(site.url("/a"))
         assert site.robots_fetches == 1
-        clock.ahead += 0.13 * seconds
+        clock.now += 0.13 * seconds
         await spider.fetches(site.url("/a"))
         assert site.robots_fetches == 2
 
@@ -81,13 +101,15 @@ DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
         pytest.param({}, {}, id="neither"),
     ],
 )
-async def test_rfc_validators_are_returned(web: Web, clock: Clock, headers: Any, sent: Any) -> None:
+async def test_rfc_validators_are_returned(
+    web: Web, clock: FakeClock, headers: Any, sent: Any
+) -> None:
     site = web.site(Page(RULES, headers=headers))
     async with travel() as spider:
         assert not await spider.fetches(site.url("/private"))
         if sent:
             site.pages["/robots.txt"] = Page(b"", 304)
-        clock.ahead += DAY
+        clock.now += DAY
         assert not await spider.fetches(site.url("/private"))
         assert await spider.fetches(site.url("/public"))
     first, second, *_ = site.received
@@ -97,17 +119,17 @@ async def test_rfc_validators_are_returned(web: Web, clock: Clock, headers: Any,
     assert spider.outcome.middleware.origins[site.root].status == (304 if sent else 200)
 
 
-async def test_validators_go_only_to_where_they_are_from(web: Web, clock: Clock) -> None:
+async def test_validators_go_only_to_where_they_are_from(web: Web, clock: FakeClock) -> None:
     tagged = Page(RULES, headers={"ETag": '"1"'})
     elsewhere = web.site(pages={"/r": tagged, "/s": tagged}, host="127.0.0.2")
     site = web.site(redirect(elsewhere.url("/r")))
     async with travel() as spider:
         await spider.fetches(site.url("/public"))
         elsewhere.pages["/r"] = Page(b"", 304)
-        clock.ahead += DAY
+        clock.now += DAY
         assert not await spider.fetches(site.url("/private"))
         site.pages["/robots.txt"] = redirect(elsewhere.url("/s"))
-        clock.ahead += DAY
+        clock.now += DAY
         assert not await spider.fetches(site.url("/private"))
     tags = [received.headers.get("if-none-match") for received in elsewhere.received]
     assert elsewhere.paths == ["/r", "/r", "/s"]
@@ -121,30 +143,32 @@ async def test_validators_go_only_to_where_they_are_from(web: Web, clock: Clock)
     ids=["silent", "with its own"],
 )
 async def test_rfc_a_304_makes_it_fresh_again(
-    web: Web, clock: Clock, not_modified: dict[str, str], seconds: float
+    web: Web, clock: FakeClock, not_modified: dict[str, str], seconds: float
 ) -> None:
     """RFC 9111 §3.2: stored headers that a 304 does not repeat still apply."""
     site = web.site(Page(RULES, headers={"ETag": '"1"', "Cache-Control": f"max-age={HOUR}"}))
     async with travel() as spider:
         await spider.fetches(site.url("/public"))
         site.pages["/robots.txt"] = Page(b"", 304, not_modified)
-        clock.ahead += HOUR
+        clock.now += HOUR
         await spider.fetches(site.url("/public"))
         assert site.robots_fetches == 2
-        clock.ahead += 0.88 * seconds
+        clock.now += 0.88 * seconds
         await spider.fetches(site.url("/public"))
         assert site.robots_fetches == 2
-        clock.ahead += 0.13 * seconds
+        clock.now += 0.13 * seconds
         assert not await spider.fetches(site.url("/private"))
         assert site.robots_fetches == 3
 
 
-async def test_all_requests_that_find_it_expired_share_one_fetch(web: Web, clock: Clock) -> None:
+async def test_all_requests_that_find_it_expired_share_one_fetch(
+    web: Web, clock: FakeClock
+) -> None:
     site = web.site(RULES)
     async with travel() as spider:
         assert await spider.fetches(site.url("/public"))
         site.pages["/robots.txt"] = Page(OTHER_RULES, delay=0.2)
-        clock.ahead += DAY
+        clock.now += DAY
         asked = [
             deferred_from_coro(spider.fetches(site.url(path)))
             for path in ("/public", "/private") * 5
@@ -156,7 +180,9 @@ async def test_all_requests_that_find_it_expired_share_one_fetch(web: Web, clock
 # Refresh ahead
 
 
-async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clock: Clock) -> None:
+async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(
+    web: Web, clock: FakeClock
+) -> None:
     site, released = web.site(RULES), Event()
     async with travel() as spider:
         answer = answer_when(released.is_set, Page(OTHER_RULES))
@@ -168,12 +194,14 @@ async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(web: Web, clo
         await until(lambda: not origin.in_flight)
         assert site.robots_fetches == 2
         assert not await spider.fetches(site.url("/public"))
-        clock.ahead += 0.85 * DAY
+        clock.now += 0.85 * DAY
         assert await spider.fetches(site.url("/private"))
         assert site.robots_fetches == 2
 
 
-async def test_all_but_one_that_wait_for_a_delay_obey_the_new_file(web: Web, clock: Clock) -> None:
+async def test_all_but_one_that_wait_for_a_delay_obey_the_new_file(
+    web: Web, clock: FakeClock
+) -> None:
     site = web.site(RULES)
     settings = {"DOWNLOAD_DELAY": 0.3, "DOWNLOAD_DELAY_JITTER": 0}
     async with travel(settings) as spider:
@@ -187,7 +215,7 @@ async def test_all_but_one_that_wait_for_a_delay_obey_the_new_file(web: Web, clo
     assert site.page_paths == ["/private", "/public", *["/public"] * (is_first + late)]
 
 
-async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> None:
+async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: FakeClock) -> None:
     site = web.site(RULES)
     async with travel({"REP_TIMEOUT": 10}) as spider:
         assert await fetches_late(spider, site, clock, Page(RULES, delay=60))
@@ -203,20 +231,118 @@ async def test_a_refresh_does_not_hold_a_crawl_open(web: Web, clock: Clock) -> N
 
 @pytest.mark.parametrize("steps", [(40 * DAY, 0), (-40 * DAY, 40 * DAY)])
 async def test_a_change_of_the_clock_does_not_change_a_lifetime(
-    web: Web, clock: Clock, steps: tuple[float, float]
+    web: Web, clock: FakeClock, steps: tuple[float, float]
 ) -> None:
     site, other = web.site(RULES), web.site(RULES)
     async with travel() as spider:
         assert await spider.fetches(site.url("/public"))
-        clock.step = steps[0]
+        clock.set_forward = steps[0]
         assert await spider.fetches(other.url("/public"))
         assert await spider.fetches(site.url("/public"))
-        clock.step = steps[1]
+        clock.set_forward = steps[1]
         assert await spider.fetches(other.url("/public"))
         assert await spider.fetches(site.url("/public"))
-        await MachineClock().sleep(0.6)  # within a day the crawl looks at the clock
-        clock.ahead += 1.01 * DAY
+        await Clock().sleep(0.6)  # within a day the crawl looks at the clock
+        clock.now += 1.01 * DAY
         assert await spider.fetches(site.url("/public"))
         assert await spider.fetches(other.url("/public"))
     for each in (site, other):
         assert each.robots_fetches == 2
+
+
+# While a robots.txt is unreachable
+
+
+WAIT: dict[str, Any] = {"REP_ON_UNREACHABLE": "wait"}
+
+
+def failing(times: int, retry_after: str = "1", page: Misbehaviour | None = None) -> Misbehaviour:
+    """A robots.txt that answers 503 so many times, and then as ``page``, or with rules."""
+    failure = Page(b"", 503, {"Retry-After": retry_after})
+    return in_turn(*[failure] * times, then=page or text(PRIVATE))
+
+
+async def test_waiting_requests_get_the_verdict_in_their_order(web: Web, crawl: Crawl) -> None:
+    site = web.site(failing(1))
+    urls = site.urls("/private/a", *numbers(20), "/private/b")
+    settings = {**WAIT, **FIFO, "CONCURRENT_REQUESTS": 1}
+    outcome = await crawl(urls, settings)
+    assert site.paths == ["/robots.txt"] * 2 + numbers(20)
+    assert outcome.reasons == dict.fromkeys(site.urls("/private/a", "/private/b"), Reason.RULES)
+    assert outcome.stats["robotstxt/unreachable"] == 1
+    assert "robotstxt/forbidden/unreachable" not in outcome.stats
+    (warning,) = outcome.warnings
+    assert "status 503. Requests to the site wait up to 300 s (REP_MAX_WAIT), " in warning
+    assert warning.endswith("The next attempt is in 1 s.")
+    assert left_over(outcome.crawler) == []
+
+
+async def test_overdue_requests_do_not_fetch_with_a_full_cache(web: Web) -> None:
+    """The policy of an origin stays in the cache until its requests are dropped."""
+    down = web.site(failing(1000, "250"))
+    settings = {**WAIT, "REP_CACHE_SIZE": 1, "REP_MAX_WAIT": 20, "REP_TIMEOUT": 10}
+    crawler = make_crawler(Visitor, settings)
+
+    def are_dropped() -> bool:
+        return len(crawler.spider.outcome.failures) == 3  # type: ignore[union-attr]
+
+    late = web.site(answer_when(are_dropped, text(PRIVATE)), host="127.0.0.2")
+    await run_crawler(crawler, requests=[*late.urls("/a"), *down.urls(*numbers(3))])
+    assert down.paths == ["/robots.txt"]
+    assert late.paths == ["/robots.txt", "/a"]
+
+
+async def test_rfc_robots_txt_itself_is_never_dropped(web: Web, crawl: Crawl) -> None:
+    site = web.site(failing(10))
+    settings = {**WAIT, "REP_MAX_WAIT": 0.5}
+    outcome = await crawl(site.urls("/robots.txt", "/a"), settings)
+    assert site.paths == ["/robots.txt"]
+    assert outcome.stats["robotstxt/forbidden"] == 1
+
+
+async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
+    """Two crawlers that share a store ask once for each attempt."""
+    site = web.site(failing(1, "2"))
+    settings = {**WAIT, "REP_STORE": f"memory://{uuid4()}"}
+    crawlers = [make_crawler(Visitor, settings) for _ in range(2)]
+    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
+    assert site.robots_fetches == 2
+    assert site.page_paths == ["/a", "/b"]
+
+
+# What is sent in an outage
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize(
+    ("robots", "next_paths", "received", "reason"),
+    [
+        (PRIVATE, ["/1", "/private"], ["/robots.txt", "/1", "/robots.txt"], Reason.RULES),
+        (Page(status=503), ["/1"], ["/robots.txt"], Reason.UNREACHABLE),
+    ],
+    ids=["a good copy", "no copy"],
+)
+async def test_rfc_nothing_but_robots_txt_is_requested_while_it_is_unreachable(
+    web: Web,
+    crawl: Crawl,
+    clock: FakeClock,
+    robots: str | Page,
+    next_paths: list[str],
+    received: list[str],
+    reason: Reason,
+) -> None:
+    """Before the last page is requested, the copy expires and the whole site fails."""
+    site = web.site(robots, {"/first": Page()})
+
+    def fail() -> None:
+        clock.now += 2 * 86_400
+        site.pages.update(dict.fromkeys(("/robots.txt", "*"), Page(status=503)))
+
+    outcome = await crawl(
+        [Request(site.url("/first"), meta=dict(EXEMPT))],
+        spider=Disturber,
+        then=[*[lambda: None] * (len(next_paths) - 1), fail],
+        next_urls=site.urls(*next_paths),
+    )
+    assert site.paths == ["/first", *received]
+    assert outcome.stats[f"robotstxt/forbidden/{reason}"] == 1

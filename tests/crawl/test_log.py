@@ -11,6 +11,7 @@ import pytest
 from scrapy import Request
 from scrapy.http import Response
 
+from testing.clock import FakeClock
 from testing.faults import silence
 from testing.web import Page, Site, Web, text
 
@@ -18,7 +19,6 @@ from .conftest import (
     ALL,
     EXEMPT,
     PRIVATE,
-    Clock,
     Crawl,
     Outcome,
     Visitor,
@@ -44,7 +44,7 @@ class Poller(Visitor):
     """
 
     awaited: Sequence[Site] = ()
-    clock: Clock
+    clock: FakeClock
 
     async def start(self) -> AsyncIterator[Any]:
         async for request in super().start():
@@ -52,7 +52,7 @@ class Poller(Visitor):
         await until(lambda: all(site.received for site in self.awaited))
         await until(lambda: self.outcome.responses)
         for seconds in (0, 3600, 0):
-            self.clock.ahead += seconds
+            self.clock.now += seconds
             self.outcome.middleware.crawl.poll()
         stats = self.crawler.stats
         assert stats is not None
@@ -62,7 +62,7 @@ class Poller(Visitor):
 
 @pytest.mark.parametrize("interval", [3600, 0])
 async def test_a_line_at_each_interval_says_what_requests_wait_for(
-    web: Web, crawl: Crawl, clock: Clock, interval: int
+    web: Web, crawl: Crawl, clock: FakeClock, interval: int
 ) -> None:
     slow = web.site(delayed(7200), host="127.0.0.2")
     mute = web.site(silence, host="127.0.0.3")

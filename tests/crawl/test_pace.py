@@ -14,13 +14,14 @@ from scrapy.http import HtmlResponse
 from scrapy.resolver import dnscache
 
 from scrapy_rep import Reason
-from scrapy_rep.clock import Clock as MachineClock
+from scrapy_rep.clock import Clock
 from scrapy_rep.frontier import hosts
 from scrapy_rep.policies import origins
-from testing.faults import answer_when, raw
-from testing.web import Page, Web, between, gaps, redirect
+from testing.clock import FakeClock
+from testing.faults import answer_when
+from testing.web import Page, Web, gaps, redirect
 
-from .conftest import ALL, EXEMPT, Clock, Crawl, InTurn, delayed, in_turn, numbers
+from .conftest import ALL, EXEMPT, Crawl, InTurn, delayed, in_turn, numbers
 
 PATHS = numbers(5)
 FEW = PATHS[:3]
@@ -150,7 +151,7 @@ class Browser:
         if request.meta.get("is_robotstxt_request"):
             return None
         began = monotonic()
-        await MachineClock().sleep(0.2)
+        await Clock().sleep(0.2)
         self.visits.append((began, monotonic()))
         if request.url.endswith("/fails"):
             raise OSError("the browser crashed")
@@ -165,13 +166,6 @@ async def test_the_pace_is_kept_where_no_download_slot_is_passed(web: Web, crawl
     assert site.paths == ["/robots.txt"]
     assert len(Browser.visits) == 4
     assert all(second[0] - first[1] > 0.19 for first, second in pairwise(Browser.visits))
-
-
-async def test_the_first_page_does_not_wait_after_its_robots_txt(web: Web, crawl: Crawl) -> None:
-    site = web.site(delayed(300))
-    outcome = await crawl(site.urls("/a"))
-    assert site.paths == ["/robots.txt", "/a"]
-    assert "robotstxt/wait_count/pace" not in outcome.stats
 
 
 @pytest.mark.parametrize(
@@ -221,42 +215,14 @@ async def test_a_redirect_keeps_the_pace_of_its_target(web: Web, crawl: Crawl) -
     assert plain.received[-1].at < slow.received[4].at, "after the answer to the third page"
 
 
-async def test_two_sites_keep_their_pace_with_a_cache_of_one(web: Web, crawl: Crawl) -> None:
-    one, other = web.site(delayed(0.05)), web.site(delayed(0.1), host="127.0.0.2")
-    urls = [url for path in PATHS for site in (one, other) for url in site.urls(path)]
-    settings = {"REP_CACHE_SIZE": 1, "CONCURRENT_REQUESTS": 1}
-    await crawl(urls, settings)
-    assert one.page_paths == other.page_paths == PATHS
-    for site, seconds in ((one, 0.05), (other, 0.1)):
-        # A robots.txt that was let go for want of room is fetched again before it is known.
-        pages = [each.at for each in site.received if each.path != "/robots.txt"]
-        assert min(between(pages)) >= seconds
-
-
 # Visit-time
 
 WINDOW = ALL + "Visit-time: 0600-0845\n"
 MIDNIGHT, HOUR = 20_000 * 86_400, 3600
 
 
-async def test_requests_wait_for_the_visit_time(web: Web, crawl: Crawl, clock: Clock) -> None:
-    answer = raw(f"HTTP/1.1 200 OK\r\nContent-Length: {len(WINDOW)}\r\n\r\n{WINDOW}".encode())
-
-    async def two_seconds_early(*connection: Any) -> None:
-        clock.set(MIDNIGHT + 6 * HOUR - 2)
-        await answer(*connection)
-
-    site, other = web.site(two_seconds_early), web.site(ALL)
-    settings = {"CONCURRENT_REQUESTS": 2}
-    await crawl([*site.urls("/a", "/b", "/c"), *other.urls("/x", "/y")], settings)
-    assert site.page_paths == ["/a", "/b", "/c"]
-    first = min(r.at for r in site.received if r.path != "/robots.txt")
-    assert first - site.received[0].at > 0.5
-    assert max(r.at for r in other.received) < first, "nobody else waits"
-
-
-async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: Clock) -> None:
-    clock.set(MIDNIGHT + 9 * HOUR)
+async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: FakeClock) -> None:
+    clock.set_forward = MIDNIGHT + 9 * HOUR - clock.now
     site = web.site(WINDOW)
     outcome = await crawl(site.urls("/a"))
     assert site.paths == ["/robots.txt"]

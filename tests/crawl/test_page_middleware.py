@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -18,10 +19,13 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
+from scrapy.pipelines.files import FilesPipeline
+from twisted.python.failure import Failure
 
 from scrapy_rep import AccessTerms, PageDirectives, PageDirectivesMiddleware, page_directives
-from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused
-from testing.web import Page, Web, text
+from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused, PageNotIndexable
+from scrapy_rep.protocol.paths import path_of
+from testing.web import Page, Site, Web, text
 
 from .conftest import Crawl, Outcome, Visitor, in_turn, make_crawler
 
@@ -65,8 +69,26 @@ class Reader(Visitor):
         yield from response.follow_all(links, callback=self.parse, meta=dict(self.marks))
 
 
-def reader(outcome: Outcome) -> Any:
-    return outcome.crawler.spider
+Read = Callable[..., Awaitable[tuple[Site, Outcome, Any]]]
+
+
+@pytest.fixture
+def read(web: Web, crawl: Crawl) -> Read:
+    """Crawl these pages of a site. Returns the site, the outcome and the spider."""
+
+    async def run(
+        pages: dict[str, Page],
+        settings: dict[str, Any] | None = None,
+        *first: str,
+        robots: str | None = None,
+        spider: type[Reader] = Reader,
+        **arguments: Any,
+    ) -> tuple[Site, Outcome, Any]:
+        site = web.site(robots, pages)
+        outcome = await crawl(site.urls(*first, *pages), settings, spider=spider, **arguments)
+        return site, outcome, outcome.crawler.spider
+
+    return run
 
 
 # What a response says
@@ -123,15 +145,15 @@ def test_unavailable_after_is_compared_with_the_date(date: str | None, expired: 
 # Annotations
 
 
-async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, crawl: Crawl) -> None:
+async def test_responses_are_annotated_before_the_spider_sees_them(read: Read) -> None:
     pages = {
         "/meta": html('<meta name="testbot" content="nofollow, max-snippet:9">'),
         "/header": html("", X_Robots_Tag="elsebot: noai, testbot: noindex"),
         "/image": Page(b"\x89PNG", headers={"X-Robots-Tag": "none"}),
         "/gone": Page(NOINDEX_META, 404),
     }
-    site = web.site("User-agent: *\nContent-Signal: search=yes\n", pages)
-    outcome = await crawl(site.urls("/", *pages), spider=Reader)
+    robots = "User-agent: *\nContent-Signal: search=yes\n"
+    site, outcome, reader = await read(pages, {}, "/", robots=robots)
     seen = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
     assert {path: meta["page_directives"] for path, meta in seen.items()} == {
         "/": PageDirectives(),
@@ -144,7 +166,7 @@ async def test_responses_are_annotated_before_the_spider_sees_them(web: Web, cra
     gone: Any = outcome.failures[site.url("/gone")]
     assert gone.response.meta["page_directives"].noindex
     # All are noted, nothing is dropped.
-    assert sorted(reader(outcome).items) == ["/", "/header", "/image", "/meta"]
+    assert sorted(reader.items) == ["/", "/header", "/image", "/meta"]
     assert outcome.stats["robotstxt/noindex"] == 3
     assert outcome.stats["robotstxt/nofollow"] == 2
     assert "item_dropped_count" not in outcome.stats
@@ -184,8 +206,8 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
     pages = {"/": html(f'{NOINDEX_META}<a rel="ugc" href="/b">b</a>'), "/b": html("<a href=/c>c")}
     site = web.site(None, pages)
     outcome = await crawl(site.urls("/"), {"REP_NOINDEX": "drop"}, spider=Copier)
-    assert [path for path, _ in reader(outcome).dropped] == ["/"]
-    assert reader(outcome).items == ["/b", "/c"]
+    reader: Any = outcome.crawler.spider
+    assert ([path for path, _ in reader.dropped], reader.items) == (["/"], ["/b", "/c"])
     metas = [outcome.responses[url].meta for url in site.urls("/b", "/c")]
     assert not any(meta["page_directives"].noindex for meta in metas)
     assert [meta.get("robotstxt_link_rel") for meta in metas] == [("ugc",), None]
@@ -194,7 +216,7 @@ async def test_annotations_are_of_the_response_alone(web: Web, crawl: Crawl) -> 
 # Items
 
 
-async def test_items_of_pages_with_noindex_are_dropped(web: Web, crawl: Crawl) -> None:
+async def test_items_of_pages_with_noindex_are_dropped(read: Read) -> None:
     past, future = (
         format_datetime(datetime.now(timezone.utc) + timedelta(days=days)) for days in (-1, 1)
     )
@@ -206,11 +228,9 @@ async def test_items_of_pages_with_noindex_are_dropped(web: Web, crawl: Crawl) -
         "/future": text("x", X_Robots_Tag=f"unavailable_after: {future}"),
         "/old": text("x", **old),
     }
-    site = web.site(None, pages)
-    outcome = await crawl(site.urls("/", *pages), {"REP_NOINDEX": "drop"}, spider=Reader)
-    assert sorted(reader(outcome).items) == ["/", "/future", "/old"]
-    dropped = dict(reader(outcome).dropped)
-    assert sorted(dropped) == ["/header", "/meta", "/past"]
+    site, outcome, reader = await read(pages, {"REP_NOINDEX": "drop"}, "/")
+    assert sorted(reader.items) == ["/", "/future", "/old"]
+    dropped = dict(reader.dropped)
     assert all(isinstance(exception, ItemNotIndexable) for exception in dropped.values())
     assert {path: str(exception) for path, exception in dropped.items()} == {
         "/meta": f"{site.url('/meta')} says noindex (line 1, meta: noindex)",
@@ -218,11 +238,10 @@ async def test_items_of_pages_with_noindex_are_dropped(web: Web, crawl: Crawl) -
         "/past": f"{site.url('/past')} says unavailable_after "
         f"(X-Robots-Tag: unavailable_after: {past})",
     }
-    assert outcome.stats["robotstxt/noindex"] == 3
-    assert outcome.stats["robotstxt/noindex/dropped"] == 3
-    # Scrapy's own signal, so its own stats and log.
-    assert outcome.stats["item_dropped_count"] == 3
-    assert outcome.stats["item_dropped_reasons_count/ItemNotIndexable"] == 3
+    # Those of the package, and Scrapy's own, of its signal, with its log.
+    names = ["robotstxt/noindex", "robotstxt/noindex/dropped", "item_dropped_count",
+             "item_dropped_reasons_count/ItemNotIndexable"]  # fmt: skip
+    assert [outcome.stats[name] for name in names] == [3] * 4
     records = outcome.log.records
     levels = [each.levelname for each in records if each.msg.startswith("Dropped: ")]
     assert levels == ["DEBUG"] * 3
@@ -256,14 +275,12 @@ class NoneYielder(Reader):
         {"SPIDER_MIDDLEWARES": {PageDirectivesMiddleware: 500}},
     ],
 )
-async def test_items_of_errbacks_are_dropped_too(
-    web: Web, crawl: Crawl, settings: dict[str, Any]
-) -> None:
-    site = web.site(None, {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)})
+async def test_items_of_errbacks_are_dropped_too(read: Read, settings: dict[str, Any]) -> None:
+    pages = {"/gone": Page(NOINDEX_META, 404), "/missing": Page("", 404)}
     settings = {"REP_NOINDEX": "drop", **settings}
-    outcome = await crawl(site.urls("/", "/gone", "/missing"), settings, spider=NoneYielder)
-    assert sorted(reader(outcome).items) == ["/", "/missing"]
-    assert [path for path, _ in reader(outcome).dropped] == ["/gone"]
+    *_, reader = await read(pages, settings, "/", spider=NoneYielder)
+    assert sorted(reader.items) == ["/", "/missing"]
+    assert [path for path, _ in reader.dropped] == ["/gone"]
 
 
 # Requests
@@ -271,24 +288,22 @@ async def test_items_of_errbacks_are_dropped_too(
 NOFOLLOW_PAGE = '<meta name="robots" content="nofollow"><a href="/next">next</a>'
 
 
-async def test_requests_of_pages_with_nofollow_are_dropped(web: Web, crawl: Crawl) -> None:
+async def test_requests_of_pages_with_nofollow_are_dropped(read: Read) -> None:
     pages = {
         "/meta": html(NOFOLLOW_PAGE),
         "/header": html('<a href="/other">other</a>', X_Robots_Tag="testbot: none"),
         "/free": html('<a href="/third">third</a>'),
     }
-    site, paths = web.site(None, pages), tuple(pages)
-    outcome = await crawl(site.urls(*paths), {"REP_NOFOLLOW": "drop"}, spider=Reader)
-    assert site.page_paths == sorted([*paths, "/third"])
+    site, outcome, reader = await read(pages, {"REP_NOFOLLOW": "drop"})
+    assert site.page_paths == sorted(reader.items) == sorted([*pages, "/third"])
     assert outcome.stats["robotstxt/nofollow"] == 2
     assert outcome.stats["robotstxt/nofollow/dropped"] == 2
-    assert sorted(reader(outcome).items) == sorted([*paths, "/third"])
     assert sum("Dropped because of nofollow on" in line for line in outcome.log.messages) == 2
 
 
-async def test_marked_requests_are_followed_all_the_same(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/": html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))})
-    await crawl(site.urls("/"), DROP, spider=Reader, marks={"robotstxt_obey_nofollow": False})
+async def test_marked_requests_are_followed_all_the_same(read: Read) -> None:
+    pages = {"/": html(NOFOLLOW_PAGE.replace("<a ", '<a rel="nofollow" '))}
+    site, *_ = await read(pages, DROP, marks={"robotstxt_obey_nofollow": False})
     assert site.page_paths == ["/", "/next"]
 
 
@@ -321,11 +336,6 @@ REL = {
 }
 
 
-class ByCss(Reader):
-    def follow(self, response: HtmlResponse) -> Iterator[Request]:
-        yield from response.follow_all(css="a", callback=self.parse)
-
-
 class ByHand(Reader):
     def follow(self, response: HtmlResponse) -> Iterator[Request]:
         if "followed" not in response.meta:
@@ -338,57 +348,35 @@ class ByHand(Reader):
     [(Reader, 6), (ByHand, 5)],  # with each link to /both or not
 )
 async def test_links_with_rel_nofollow_are_not_followed(
-    web: Web, crawl: Crawl, spider: type[Reader], dropped: int
+    read: Read, spider: type[Reader], dropped: int
 ) -> None:
-    site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
-    outcome = await crawl(site.urls("/"), {"REP_REL_NOFOLLOW": "drop"}, spider=spider)
+    pages = {"/": html(f'<meta charset="utf-8">{LINKS}')}
+    site, outcome, _ = await read(pages, {"REP_REL_NOFOLLOW": "drop"}, spider=spider)
     assert site.page_paths == ["/", *FOLLOWED]
     assert outcome.stats["robotstxt/rel_nofollow/dropped"] == dropped
 
 
-async def test_the_rel_of_a_link_is_noted_on_its_request(web: Web, crawl: Crawl) -> None:
-    site = web.site(None, {"/": html(f'<meta charset="utf-8">{LINKS}')})
-    outcome = await crawl(site.urls("/"), spider=ByHand)
-    noted = {
-        url.removeprefix(site.root): response.meta.get("robotstxt_link_rel")
-        for url, response in outcome.responses.items()
+async def test_the_rel_of_a_link_is_noted_on_its_request(read: Read) -> None:
+    pages = {"/": html(f'<meta charset="utf-8">{LINKS}')}
+    site, outcome, _ = await read(pages, spider=ByHand)
+    found = {url.removeprefix(site.root): each.meta for url, each in outcome.responses.items()}
+    assert {path: meta.get("robotstxt_link_rel") for path, meta in found.items()} == {
+        path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]
     }
-    assert noted == {path: REL.get(path) for path in ["/", *FOLLOWED, *NOT_FOLLOWED]}
-
-
-# What is behind </html>
-
-SCRAPED = '<html><body><a href="/shown">shown</a></body></html>'
-BEHIND = ["", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>", SCRAPED]
-
-
-@pytest.mark.parametrize("between", BEHIND)
-async def test_html_behind_the_end_tag_counts(web: Web, crawl: Crawl, between: str) -> None:
-    """A browser adds it to the body. CSS and XPath find it as well."""
-    pages = {
-        "/noindex": html(f"{SCRAPED}{between}{NOINDEX_META}"),
-        "/nofollow": html(f'{SCRAPED}{between}<meta name="robots" content="nofollow">'),
-        "/link": html(f'{SCRAPED}{between}<a rel="nofollow" href="/hidden">hidden</a>'),
-    }
-    site = web.site(None, pages)
-    outcome = await crawl(site.urls(*pages), DROP, spider=ByCss)
-    assert site.page_paths == sorted([*pages, "/shown"])
-    assert "/noindex" not in reader(outcome).items
-    assert {"/nofollow", "/link"} <= {*reader(outcome).items}
 
 
 # Robots-Tag and licenses
 
 
-async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> None:
+async def test_robots_tag_and_licenses_are_annotated(read: Read) -> None:
     pages = {
         "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
         "/a/license": html('<link rel="license" href="b.xml">', Link="</c.xml>; rel=license"),
         "/file": Page(b"\x89PNG", headers={"Link": '<http://x.example/>; rel="license"'}),
-        "/moved": Page("", 302, {"Location": "/a/license"}),
     }
-    site = web.site("License: https://example.com/all.xml\n", pages)
-    outcome = await crawl(site.urls("/tag", "/moved", "/file"), spider=Reader)
+    moved = {"/moved": Page("", 302, {"Location": "/a/license"})}
+    robots = "License: https://example.com/all.xml\n"
+    site, outcome, _ = await read({**moved, **pages}, robots=robots)
     found = {url: r.meta["page_directives"] for url, r in outcome.responses.items()}
     expected = PageDirectives(noindex=True, nosnippet=True, noml=True)
     assert found[site.url("/tag")] == expected
@@ -397,7 +385,65 @@ async def test_robots_tag_and_licenses_are_annotated(web: Web, crawl: Crawl) -> 
     assert found[site.url("/a/license")].licenses == licenses
     assert found[site.url("/file")].licenses == ("http://x.example/",)
     # Nothing fetches a license.
-    assert sorted(site.paths) == sorted([*pages, "/robots.txt"])
+    assert {*site.paths} == {*pages, *moved, "/robots.txt"}
+
+
+# Responses that no spider middleware gets
+
+
+class Files(FilesPipeline):
+    """Notes what is known of each file, and why others fail."""
+
+    def media_downloaded(self, response: Any, *args: Any, **kwargs: Any) -> Any:
+        self.crawler.spider.seen[path_of(response.url)] = response.meta["page_directives"]  # type: ignore[union-attr]
+        return super().media_downloaded(response, *args, **kwargs)
+
+    def media_failed(self, failure: Failure, *args: Any) -> Any:
+        self.crawler.spider.errors.append(failure.value)  # type: ignore[union-attr]
+        return super().media_failed(failure, *args)
+
+
+class Collector(Visitor):
+    """Yields an item with the files of a site, and downloads them itself."""
+
+    paths: list[str]
+
+    async def parse(self, response: Response, **_: Any) -> Any:
+        super().parse(response)
+        self.seen, self.called = dict[str, Any](), dict[str, Any]()
+        self.errors: list[Any] = []
+        for path in self.paths:
+            called = await self.engine.download_async(Request(response.urljoin(path)))
+            self.called[path] = called.meta["page_directives"]
+        return {"file_urls": [*map(response.urljoin, self.paths)]}
+
+
+@pytest.mark.each_loop
+@pytest.mark.parametrize("noindex", ["annotate", "drop"])
+async def test_callers_get_directives_and_noindex_drops_files(
+    web: Web, crawl: Crawl, tmp_path: Path, noindex: str
+) -> None:
+    files = {
+        "/free.pdf": Page("free"),
+        "/secret.pdf": Page("secret", headers={"X-Robots-Tag": "testbot: none"}),
+        "/other.pdf": Page("other", headers={"X-Robots-Tag": "otherbot: noindex"}),
+        "/photo.jpg": Page("photo", headers={"X-Robots-Tag": "noimageindex"}),
+        "/page": html('<meta name="robots" content="noindex">'),
+    }
+    site, pipelines = web.site(None, files), {"ITEM_PIPELINES": {Files: 1}}
+    settings = {**pipelines, "FILES_STORE": str(tmp_path), "REP_NOINDEX": noindex}
+    outcome = await crawl(site.urls("/"), settings, spider=Collector, paths=list(files))
+    # The pipeline and the callback request each file, if it is dropped or not.
+    assert sorted(site.page_paths) == sorted(["/", *files, *files])
+    spider: Any = outcome.crawler.spider
+    indexed = {path: each.indexable for path, each in spider.called.items()}
+    assert indexed == {path: path not in ("/secret.pdf", "/page") for path in files}
+    assert spider.called["/photo.jpg"].noimageindex
+    dropped = {"/secret.pdf"} if noindex == "drop" else set()
+    assert spider.seen == {path: spider.called[path] for path in files if path not in dropped}
+    assert [type(error) for error in spider.errors] == [PageNotIndexable] * len(dropped)
+    assert all("/secret.pdf says noindex (X-Robots-Tag: " in str(each) for each in spider.errors)
+    assert outcome.stats.get("robotstxt/noindex/media_dropped", 0) == len(dropped)
 
 
 # Usage
@@ -455,23 +501,27 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: 
 @pytest.mark.parametrize(
     ("required", "kept"),
     [
-        ([], ["/a", "/open/a", "/shut/a", "/tdm"]),
+        ([], ["/a", "/full", "/open/a", "/quoted", "/shut/a", "/tdm"]),
         (["train-ai"], []),  # the Content-Signal holds everywhere
-        (["search", "tdm"], ["/a", "/open/a"]),
+        (["search", "tdm"], ["/a", "/full", "/open/a", "/quoted"]),
+        (["use=full"], ["/a", "/full", "/open/a", "/shut/a", "/tdm"]),
+        (["use=reference"], ["/a", "/full", "/open/a", "/quoted", "/shut/a", "/tdm"]),
     ],
 )
 async def test_items_of_pages_that_refuse_a_required_use_are_dropped(
-    web: Web, crawl: Crawl, required: list[str], kept: list[str]
+    read: Read, required: list[str], kept: list[str]
 ) -> None:
-    page = html('<meta name="tdm-reservation" content="1">')
-    site = web.site(EVERYTHING, {"/tdm": page})
-    urls = site.urls("/a", "/open/a", "/shut/a", "/tdm")
-    outcome = await crawl(urls, {"REP_INTENDED_USES": required}, spider=Reader)
-    assert sorted(reader(outcome).items) == kept
-    dropped = reader(outcome).dropped
-    assert all(isinstance(exception, ItemUsageRefused) for _, exception in dropped)
-    assert all("refuses" in str(exception) for _, exception in dropped)
-    assert outcome.stats.get("robotstxt/usage/dropped", 0) == 4 - len(kept)
+    pages = {
+        "/tdm": html('<meta name="tdm-reservation" content="1">'),
+        "/quoted": html("", Content_Signal="use=reference"),
+        "/full": html("", Content_Signal="use=full"),
+    }
+    settings, others = {"REP_INTENDED_USES": required}, ("/a", "/open/a", "/shut/a")
+    _, outcome, reader = await read(pages, settings, *others, robots=EVERYTHING)
+    assert sorted(reader.items) == kept
+    assert all(isinstance(exception, ItemUsageRefused) for _, exception in reader.dropped)
+    assert all("refuses" in str(exception) for _, exception in reader.dropped)
+    assert outcome.stats.get("robotstxt/usage/dropped", 0) == 6 - len(kept)
 
 
 TRAINING = """\
@@ -484,53 +534,24 @@ Allow: /art/free/
 """
 
 
-async def test_the_training_preference_signal_is_no_verdict(web: Web, crawl: Crawl) -> None:
-    site = web.site(TRAINING, {"/art/picture": text("a picture")})
-    paths = ("/", "/art/1", "/art/free/1", "/art/picture")
-    settings = {"REP_INTENDED_USES": ["ai-train"]}
-    outcome = await crawl(site.urls(*paths, "/shut/"), settings, spider=Reader)
+async def test_the_training_preference_signal_is_no_verdict(read: Read) -> None:
+    pages = {"/art/picture": text("a picture")}
+    others, settings = ("/", "/art/1", "/art/free/1"), {"REP_INTENDED_USES": ["ai-train"]}
+    site, outcome, reader = await read(pages, settings, *others, "/shut/", robots=TRAINING)
     # It changes no verdict: all pages but the one that the group of everyone disallows are fetched.
-    assert site.page_paths == sorted(paths)
+    assert site.page_paths == sorted([*others, *pages])
     metas = {url.removeprefix(site.root): r.meta for url, r in outcome.responses.items()}
-    assert {path: metas[path]["robotstxt_usage"] for path in paths} == {
+    assert {path: metas[path]["robotstxt_usage"] for path in site.page_paths} == {
         "/": {},
         "/art/1": {"train-ai": False},
         "/art/free/1": {"train-ai": True},
         "/art/picture": {"train-ai": False},
     }
-    dropped = dict(reader(outcome).dropped)
+    dropped = dict(reader.dropped)
     assert sorted(dropped) == ["/art/1", "/art/picture"]
     for path, exception in dropped.items():
         assert str(exception).startswith(f"{site.url(path)} refuses ai-train (robots.txt, line ")
         assert str(exception).endswith(", for __usage_ai-training)")
-
-
-ALL = """\
-User-agent: *
-Content-Signal: ai-train=no
-Content-Usage: train-ai=n, search=y
-Allow: /
-
-User-agent: __usage_ai-training
-Disallow: /
-"""
-
-
-async def test_a_refusal_anywhere_wins(web: Web, crawl: Crawl) -> None:
-    page = html(
-        '<meta name="tdm-reservation" content="1">',
-        Content_Signal="ai-train=no, ai-input=no",
-        Content_Usage="train-ai=y, ai-use=y, search=y",
-    )
-    site = web.site(ALL, {"/a": page})
-    settings = {"REP_INTENDED_USES": ["search", "ai-input", "tdm"]}
-    outcome = await crawl(site.urls("/a"), settings, spider=Reader)
-    meta = outcome.responses[site.url("/a")].meta
-    usage = {"train-ai": False, "ai-use": False, "search": True, "tdm": False}
-    assert meta["robotstxt_usage"] == usage
-    [(_, exception)] = reader(outcome).dropped
-    statement = "Content-Signal: ai-train=no, ai-input=no"
-    assert str(exception) == f"{site.url('/a')} refuses ai-input, tdm ({statement})"
 
 
 # Pages that require a payment or a license

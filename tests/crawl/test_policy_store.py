@@ -18,9 +18,9 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.sqlite import MemoryStore
+from testing.clock import FakeClock
 
-from .conftest import NOW, VirtualClock
-
+NOW = 1_700_000_000.0
 KEY = "https://a.example"
 URL = f"{KEY}/robots.txt"
 BODY = b"User-agent: *\nDisallow: /\n"
@@ -101,7 +101,7 @@ def test_a_failure_of_another_crawler_does_not_replace_a_fresh_copy() -> None:
 
 
 def policy_store(store: MemoryStore, clock: Clock | None = None, **settings: Any) -> PolicyStore:
-    clock = clock or VirtualClock()
+    clock = clock or FakeClock(NOW)
     read = Settings.read(ScrapySettings(settings))
     return PolicyStore(store, read, clock, Mock())
 
@@ -180,11 +180,12 @@ async def test_an_entry_is_saved_before_the_store_closes() -> None:
 
 async def test_a_store_closes_even_if_a_save_never_ends() -> None:
     store = ClaimedStore()
-    policies = policy_store(store)
+    clock = FakeClock(NOW)
+    policies = policy_store(store, clock)
     entry = origin_after(RULES).to_entry(BODY)
     saving, later = (policies.save(Origin(KEY), entry) for _ in range(2))
     saving.send(None)
-    await policies.close()
+    await clock.wait_for(policies.close())
     assert store.calls == ["close"]
     with pytest.raises(StopIteration):  # a later save puts nothing
         later.send(None)
@@ -206,7 +207,7 @@ async def test_a_store_closes_even_if_a_save_never_ends() -> None:
 )
 async def test_unreachable_days_have_no_clock_step(steps: list[float], failed_after: int) -> None:
     """``failed_after`` is how many of the steps were before the failure."""
-    clock, store = VirtualClock(), MemoryStore()
+    clock, store = FakeClock(NOW), MemoryStore()
     policies, origin = policy_store(store, clock), Origin(KEY)
     for number in range(len(steps) + 1):
         if number == failed_after:

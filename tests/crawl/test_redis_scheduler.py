@@ -36,7 +36,6 @@ from .conftest import (
     Visitor,
     in_turn,
     make_crawler,
-    needs_connections,
     numbers,
     together,
 )
@@ -166,21 +165,6 @@ async def test_a_crawl_that_stops_leaves_its_requests_to_the_next_one(
     assert redis_server.client.hlen("{visitor:requests}:1:bodies") == 0
 
 
-async def test_sites_that_do_not_answer_do_not_delay_others(
-    web: Web, crawl: Crawl, redis_server: RedisServer
-) -> None:
-    needs_connections()
-    silent = [web.site(Page(PRIVATE, delay=60), host=f"127.0.4.{n}") for n in range(1, 21)]
-    live = web.site(PRIVATE)
-    asked = [Request(url) for site in silent for url in site.urls("/1", "/2")]
-    asked += [Request(url) for url in live.urls("/1", "/2", "/private", "/3")]
-    stop = {"CONCURRENT_REQUESTS": 8, "CLOSESPIDER_PAGECOUNT": 3, "CLOSESPIDER_TIMEOUT": 120}
-    outcome = await crawl(asked, {**settings(redis_server.url), **stop})
-    assert outcome.stats["finish_reason"] == "closespider_pagecount"
-    assert live.page_paths == ["/1", "/2", "/3"]
-    assert not any(site.page_paths for site in silent)
-
-
 @pytest.mark.filterwarnings("ignore:.*cluster_error_retry_attempts:DeprecationWarning")
 async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     sites = [web.site(PRIVATE, host=f"127.0.3.{number}") for number in range(1, 5)]
@@ -188,10 +172,7 @@ async def test_all_keys_are_in_one_cluster_slot(web: Web, crawl: Crawl, tmp_path
     asked = [Request(url) for site in (*sites, paced) for url in site.urls("/1", "/2", "/private")]
     cluster = RedisCluster(tmp_path)
     try:
-        values = {
-            **settings(cluster.url),
-            "SCHEDULER_PERSIST": False,
-        }
+        values = {**settings(cluster.url), "SCHEDULER_PERSIST": False}
         await crawl(asked, values)
         assert cluster.key_names() == set()
     finally:

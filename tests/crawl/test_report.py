@@ -25,9 +25,8 @@ from scrapy_rep.exceptions import SettingError
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
 from scrapy_rep.reports.archive import read
-from scrapy_rep.reports.pages import report_summary
 from scrapy_rep.reports.reading import read_reports
-from scrapy_rep.reports.records import OriginReport, Report
+from scrapy_rep.reports.records import OriginReport, Report, csv_text
 from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
@@ -145,7 +144,7 @@ async def test_a_cached_page_is_not_sent(web: Web, reported: Reported, tmp_path:
 class Overruling(RobotsTxtMiddleware):
     """Sends disallowed requests, as no middleware should."""
 
-    async def process_request(self, request: Request) -> Request | None:
+    async def process_request(self, request: Request) -> Request | Response | None:
         with suppress(RobotsTxtDisallowed):
             return await super().process_request(request)
         return None
@@ -275,27 +274,6 @@ async def test_the_pace_is_that_of_the_server(web: Web, crawl: Crawl, tmp_path: 
     assert origin.counts.delayed == outcome.stats["robotstxt/wait_count/pace"]
 
 
-@pytest.mark.parametrize(
-    ("settings", "applied"),
-    [({"REP_MAX_CRAWL_DELAY": 0.1}, 0.1), ({"REP_OBEY_RATE_LIMITS": False}, None)],
-)
-async def test_a_pace_that_is_not_kept_is_not_the_one_that_was_asked_for(
-    web: Web, reported: Reported, settings: dict[str, Any], applied: float | None
-) -> None:
-    site = web.site("User-agent: *\nCrawl-delay: 50\n")
-    report = await reported(site.urls(*numbers(3)), settings)
-    (host,) = report.hosts
-    assert max(gaps(site)) < 50
-    assert (host.asked, host.applied, host.below_asked, host.below_applied) == (50, applied, 2, 0)
-    pace = origin_in(report, site).pace
-    assert pace is not None
-    assert (pace.asked, pace.applied) == (50, applied or 0)
-    (answer,) = (line for line in report_summary(report).splitlines() if line.startswith("Pace"))
-    (name,) = settings
-    assert answer.startswith("Pace\x1fNo: ")
-    assert name in answer
-
-
 # Bounds and bad input.
 
 
@@ -326,6 +304,23 @@ async def test_a_full_disk_is_logged_once_and_the_crawl_goes_on(
     assert "The crawl continues" in message
     (log,) = names_in(tmp_path)
     assert (tmp_path / log).stat().st_size == 0
+
+
+async def test_what_servers_refuse_although_robots_txt_allows_it(
+    web: Web, reported: Reported
+) -> None:
+    statuses = {f"/{status}": Page(status=status) for status in (401, 402, 403, 404, 429)}
+    sites = [web.site(ROBOTS, statuses, host=host) for host in ("127.0.0.1", "127.0.0.2")]
+    requests: list[Any] = [
+        *sites[0].urls("/403", "/402", "/404", "/private"),
+        *sites[1].urls("/403"),
+    ]
+    requests += [Request(sites[1].url("/401"), meta=dict(EXEMPT))]
+    report = await reported(requests, {"RETRY_ENABLED": False, "REP_BACKOFF": False})
+    assert report.sites.refused == {"402": 1, "403": 2}
+    assert origin_in(report, sites[0]).counts.refused_for == {"402": 1, "403": 1}
+    assert origin_in(report, sites[0]).marks == ["paying"]
+    assert report.totals.refused_for == {"402": 1, "403": 2}
 
 
 # Which crawls have a report.
@@ -408,6 +403,9 @@ async def test_report_store_and_archive_have_the_same_hash(
     report = await reported([site.url("/a") for site in sites], settings)
     (run,) = report.runs
     assert (run.archive, run.archive_sha256) == (str(warc), sha256(warc.read_bytes()).hexdigest())
+    (name,) = (each for each in names_in(tmp_path) if each.endswith(".events.gz"))
+    digest = sha256((tmp_path / name).read_bytes()).hexdigest()
+    assert (run.log, run.log_sha256) == (str(tmp_path / name), digest)
     store = SQLiteStore(database, ttl=1e9)
     stored = dict(store.entries())
     store.disconnect()
@@ -434,23 +432,31 @@ async def test_a_crawl_writes_its_page(web: Web, crawl: Crawl, tmp_path: Path) -
     urls = [*site.urls("/a", "/private/1", "/<script>alert(1)</script>?\u202e"), *down.urls("/b")]
     exempt = Request(site.url("/private/2"), meta=dict(EXEMPT))
     settings = {
-        "REP_REPORT": [str(tmp_path / "report.html"), str(tmp_path / "report.json")],
+        "REP_REPORT": [str(tmp_path / f"report.{kind}") for kind in ("html", "json", "csv")],
         "REP_RETRY_TIMES": 0,
         "USER_AGENT": "mybot/1 (+https://bot.example/about)",
         "HTTPCACHE_ENABLED": False,
     }
     await crawl([*urls, exempt], settings)
+    assert (tmp_path / "report.csv").read_text("utf-8") == csv_text(report_in(tmp_path))
     page = Selector((tmp_path / "report.html").read_text("utf-8"))
-    first, *others = (each.xpath("string()").get() for each in page.css("article .answer"))
-    assert re.fullmatch(f"No, except 1 request with dont_obey_robotstxt({LATER})?", first or "")
-    assert others == [
-        "2", "3 (60 %)", "Yes", "No site asked for one", "1", "None that is listed", "visitor",
-    ]  # fmt: skip
+    found = {
+        each.attrib["id"]: each.css(".answer").xpath("string()").get("")
+        for each in page.css("article")
+    }
+    exception = f"No, except 1 request with dont_obey_robotstxt({LATER})?"
+    assert re.fullmatch(exception, found.pop("disallowed"))
+    del found["when"]
+    assert found == {
+        "who": "visitor", "sites": "1 site", "exceptions": "Yes", "pace": "No site asked for one",
+        "slowed": "No site", "use": "None that is listed", "evidence": "1 file",
+    }  # fmt: skip
     assert page.css(".file mark::text").getall() == SCRIPT.splitlines()[1:]
     assert len(page.css("script")) == 1
-    evidence = " ".join(page.css(".practice td p::text").getall())
-    assert "The user agent has a URL or an e-mail address: mybot/1 (+https://bot" in evidence
-    assert "Scrapy's HTTP cache is not on in all runs (HTTPCACHE_ENABLED)" in evidence
+    who = page.css("#who p::text").getall()
+    assert "mybot/1 (+https://bot.example/about); contact: https://bot.example/about" in who
+    practice = " ".join(page.css("#practice li::text").getall())
+    assert "Scrapy's HTTP cache is not on in all runs" in practice
     (run,) = report_in(tmp_path).runs
     assert run.downloads["response_status_count/200"] > run.downloads["response_status_count/503"]
     assert "request_method_count/GET" in run.downloads

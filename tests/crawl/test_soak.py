@@ -27,7 +27,6 @@ ORIGINS = 25
         # It has small limits, by priority, and a poisoned store.
         pytest.param("everything", marks=pytest.mark.each_loop),
         "errors",
-        "a clock that steps",
     ],
 )
 async def test_soak(name: str, web: Web, tmp_path: Path) -> None:

@@ -23,14 +23,9 @@ BY_HAND: dict[str, Any] = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 TYPO = "The setting {} does not exist and is ignored. Did you mean {}?"
 NAMED = "The User-Agent of this crawl has the name of {}, a crawler of {}: "
-NO_USE = (
-    "REP_INTENDED_USES has train_ai, which no vocabulary defines: no page refuses it. "
-    "Did you mean train-ai?"
-)
 MISSING = "scrapy_rep.AnswerMiddleware is not enabled: "
 BOTH = "Scrapy's own RobotsTxtMiddleware is also enabled: "
 OFF = "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt"
-USES = ["train-ai", "ai-use", "search", "tdm", "ai-train", "ai-input"]
 SCRAPYS = default_settings.USER_AGENT
 GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
 
@@ -44,8 +39,6 @@ GPTBOT = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)"
         ({"REP_TIMOUT": 3}, TYPO.format("REP_TIMOUT", "REP_TIMEOUT")),
         ({"ROBOTSTXT_USERAGENT": "me"}, TYPO.format("ROBOTSTXT_USERAGENT", "ROBOTSTXT_USER_AGENT")),
         ({"REPORT": 1}, None),  # of another package
-        ({"REP_INTENDED_USES": ["train_ai", "search"]}, NO_USE),
-        ({"REP_INTENDED_USES": USES}, None),
         ({"USER_AGENT": SCRAPYS}, "USER_AGENT has Scrapy's default value: "),
         ({"USER_AGENT": SCRAPYS, "ROBOTSTXT_USER_AGENT": "me"}, None),
         ({"USER_AGENT": "Googlebot/2.1 (+http://…)"}, NAMED.format("Googlebot", "Google")),

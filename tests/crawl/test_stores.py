@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -27,23 +27,16 @@ from scrapy_rep.policies.gate import Address, Place
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, ThreadedStore
 from scrapy_rep.stores.registry import open_for_tool
+from testing.clock import FakeClock
 from testing.faults import answer_when
 from testing.redis_server import RedisServer
 from testing.web import Page, Web, gaps, text
 
-from .conftest import (
-    PRIVATE,
-    Clock,
-    Crawl,
-    Disturber,
-    Visitor,
-    make_crawler,
-    run_crawler,
-    together,
-)
+from .conftest import PRIVATE, Crawl, Disturber, Visitor, make_crawler, run_crawler, together
 from .test_middleware import Listener
 
 PATHS = ("/", "/private/1")
+DOWN = Page(b"", 503)
 DAY = 86_400
 NOW = time.time()
 
@@ -82,78 +75,27 @@ async def test_a_second_crawl_uses_policies(web: Web, crawl: Crawl, kept: dict[s
     assert [verdict(second, url) for url in urls] == [verdict(first, url) for url in urls]
 
 
-class Step(NamedTuple):
-    """One of several crawls."""
-
-    at: float
-    """Seconds after the first one."""
-    fetches: int
-    """How often the robots.txt has been fetched by its end."""
-    allowed: bool = True
-    robots: Page | None = None
-    """What the site answers from now on."""
-    settings: dict[str, Any] | None = None
-
-
-DOWN = Page(b"", 503)
-
-LATER_CRAWLS: dict[str, list[Step]] = {
-    "a stale copy is revalidated": [
-        Step(0, 1, robots=text(PRIVATE, ETag='"1"')),
-        Step(2 * DAY, 2, robots=Page(b"", 304)),
-        Step(2 * DAY + 3600, 2),
+@pytest.mark.parametrize(
+    ("robots", "days", "settings", "result"),
+    [
+        pytest.param(Page(b"", 403), 0, {"REP_DISALLOW_STATUSES": [403]}, (False, 1), id="refused"),
+        pytest.param(DOWN, 0, {"REP_5XX_AS_404_HOSTS": ["127.0.0.1"]}, (True, 2), id="as a 404"),
+        pytest.param(Page(b"", 404), 0.01, {}, (True, 1), id="still fresh"),
+        pytest.param(Page(b"", 404), 0.01, {"REP_TTL_RANGE": [300, 300]}, (True, 2), id="brief"),
+        # RFC 9309 §2.3.1.4
+        pytest.param(DOWN, 29.9, {}, (False, 2), id="down for less than 30 days"),
+        pytest.param(DOWN, 30.1, {}, (True, 2), id="down for 30 days"),
     ],
-    "the last good copy is used": [
-        Step(0, 1, robots=text(PRIVATE)),
-        *(Step(days * DAY, fetches, robots=DOWN) for days, fetches in ((2, 2), (20, 3), (40, 4))),
-    ],
-    # RFC 9309 §2.3.1.4
-    "the 30 days continue": [
-        Step(0, 1, False, DOWN),
-        Step(15 * DAY, 2, False),
-        Step(29.9 * DAY, 3, False),
-        Step(30.1 * DAY, 4, True),
-    ],
-    "Retry-After continues": [
-        Step(0, 1, False, Page(b"", 503, {"Retry-After": "1000"})),
-        Step(100, 1, False),
-        Step(900, 1, False),
-        Step(1100, 2, False),
-    ],
-    "a status that is refused now": [
-        Step(0, 1, True, Page(b"", 403)),
-        Step(1, 1, False, settings={"REP_DISALLOW_STATUSES": [403]}),
-    ],
-    "a status that is unavailable now": [
-        Step(0, 1, False, DOWN),
-        Step(1, 2, True, settings={"REP_5XX_AS_404_HOSTS": ["127.0.0.1"]}),
-    ],
-    "a shorter lifetime now": [
-        Step(0, 1, True, Page(b"", 404)),
-        Step(600, 1, True),
-        Step(600, 2, True, settings={"REP_TTL_RANGE": [300, 300]}),
-    ],
-}
-
-
-@pytest.mark.parametrize("name", LATER_CRAWLS)
-async def test_later_crawls(
-    web: Web, crawl: Crawl, tmp_path: Path, clock: Clock, name: str
+)
+async def test_the_settings_of_a_later_crawl_apply(
+    web: Web, crawl: Crawl, clock: FakeClock, robots: Page, days: float, settings: Any, result: Any
 ) -> None:
-    site = web.site()
-    for number, step in enumerate(LATER_CRAWLS[name]):
-        clock.step = step.at
-        site.pages["/robots.txt"] = step.robots or site.pages["/robots.txt"]
-        urls = site.urls(f"/{number}", f"/private/{number}")
-        store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.db"}
-        outcome = await crawl(urls, {**store, **(step.settings or {})})
-        assert (urls[0] in outcome.responses) is step.allowed, step
-        assert site.robots_fetches == step.fetches, step
-        if "copy" in name:
-            assert urls[1] in outcome.failures
-    if "revalidated" in name:
-        sent = [each for each in site.received if each.path == "/robots.txt"]
-        assert [each.headers.get("if-none-match") for each in sent] == [None, '"1"']
+    """``test_policy_store`` has what a store keeps of each state of an origin."""
+    site, store = web.site(robots), {"REP_STORE": f"memory://{uuid4()}"}
+    await crawl(site.urls("/1"), store)
+    clock.set_forward = days * DAY
+    later = await crawl(site.urls("/2"), {**store, **settings})
+    assert (bool(later.responses), site.robots_fetches) == result
 
 
 @pytest.mark.parametrize(
@@ -206,7 +148,6 @@ async def refused(url: str) -> str:
     ("value", "message"),
     [
         ("postgres://h/db", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
-        ("memory://a b", "must be None, 'sqlite:///path', 'redis://host:port/db', "),
         ("sqlite:////nowhere/at/all.db", "which cannot be used: there is no folder /nowhere/at"),
         ("sqlite:///{}/other.db", "or a store of another version: choose another path"),
         ("redis://127.0.0.1:1/0", "127.0.0.1:1. Connection refused"),
@@ -226,25 +167,12 @@ async def test_an_unusable_store_stops_the_crawl_at_its_start(
     assert message in said
 
 
-async def test_a_wrong_password_stops_the_crawl_and_is_not_shown(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    server = RedisServer(tmp_path_factory.mktemp("guarded"), password="right")
-    try:
-        said = await refused(server.url.replace("right", "wrong"))
-    finally:
-        server.kill()
-    assert f"redis://:***@127.0.0.1:{server.port}/0" in said
-    assert "password" in said
-    assert "wrong" not in said
-
-
 # The pace of a site, among several crawlers
 
 
 async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[str, Any]) -> None:
     """The pace is that of the host, whatever the download slots are."""
-    site = web.site(Page("User-agent: *\nDisallow:\nCrawl-delay: 1\n", delay=0.3))
+    site = web.site(Page("User-agent: *\nDisallow:\nCrawl-delay: 0.5\n", delay=0.3))
     quick = web.site("User-agent: *\nDisallow:\n", host="127.0.0.2")
     crawlers = [make_crawler(Visitor, kept) for _ in range(2)]
     asked = [
@@ -257,7 +185,7 @@ async def test_one_fetch_and_one_pace_for_several_crawlers(web: Web, kept: dict[
     await together(*crawlers, requests=asked)
     assert len(site.page_paths) == 4
     assert site.robots_fetches == 1
-    assert min(gaps(site)) >= 0.95
+    assert min(gaps(site)) >= 0.475
     assert max(received.at for received in quick.received) < site.received[-1].at
 
 
@@ -334,15 +262,6 @@ async def test_a_claim_that_outlasts_a_fetch_is_not_waited_for(
     entry = await other.get(site.root)
     assert entry is not None
     assert entry.body == PRIVATE.encode()
-
-
-@on_disk
-async def test_a_silent_site_is_fetched_by_one_crawler_only(web: Web, kept: dict[str, Any]) -> None:
-    """The claim outlasts the fetch, so that the other crawler gets its result."""
-    site = web.site(Page(PRIVATE, delay=30))
-    crawlers = [make_crawler(Visitor, {**kept, "REP_TIMEOUT": 0.5}) for _ in range(2)]
-    await together(*crawlers, requests=[site.urls("/a"), site.urls("/b")])
-    assert site.paths == ["/robots.txt"]
 
 
 @on_disk

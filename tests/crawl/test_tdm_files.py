@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from testing.clock import FakeClock
 from testing.faults import answer_when
 from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 
-from .conftest import Clock, Crawl, Disturber, Outcome, in_turn
+from .conftest import Crawl, Disturber, Outcome, in_turn
 from .test_local_rules import disallow
 
 TDM = "/.well-known/tdmrep.json"
@@ -112,13 +113,13 @@ async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Cr
 
 
 async def test_an_unreachable_file_states_nothing_and_is_not_waited_for_again(
-    web: Web, crawl: Crawl, clock: Clock
+    web: Web, crawl: Crawl, clock: FakeClock
 ) -> None:
     def is_due() -> bool:  # the second answer: when the page was requested that waits for none
         return site.paths.count(TDM) == 1 or "/3" in site.paths
 
     def wait() -> None:
-        clock.ahead += 61
+        clock.now += 61
 
     site = site_with(web, in_turn(Page(b"", 503), tdmrep(), once=is_due))
     then = {"then": [wait] * 2, "next_urls": site.urls("/2", "/3")}

@@ -21,10 +21,11 @@ from scrapy_rep.policies.gate import Place
 from scrapy_rep.protocol.access import AccessResult, CopyInfo, Rules, Unavailable, Unreachable
 from scrapy_rep.protocol.paths import host_of
 from scrapy_rep.protocol.robotstxt import RobotsTxt
+from testing.clock import FakeClock
 from testing.faults import answer_when
 from testing.web import Web, text
 
-from .conftest import ALL, FIFO, Clock, Crawl, InTurn
+from .conftest import ALL, FIFO, Crawl, InTurn
 from .test_local_rules import disallow, exception
 
 KEY = "http://a.example"
@@ -202,12 +203,12 @@ async def test_the_delay_of_each_user_agent_is_kept(web: Web, crawl: Crawl) -> N
 
 
 async def test_the_visit_time_of_each_user_agent_applies(
-    web: Web, crawl: Crawl, clock: Clock
+    web: Web, crawl: Crawl, clock: FakeClock
 ) -> None:
     robots = text(EACH_AGENT.format("Visit-time: 0600-0845\n"))
 
     def is_early() -> bool:
-        clock.set(20_000 * DAY + 6 * 3600 - 2)
+        clock.set_forward = 20_000 * DAY + 6 * 3600 - 2 - clock.now
         return True
 
     site = web.site(answer_when(is_early, robots))

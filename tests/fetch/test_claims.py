@@ -16,7 +16,7 @@ from scrapy_rep.settings import Settings
 from scrapy_rep.stores import Claim, Entry
 from scrapy_rep.stores.base import LEASE
 from scrapy_rep.stores.sqlite import SQLiteStore
-from tests.crawl.conftest import VirtualClock
+from testing.clock import FakeClock
 
 ORIGIN = "https://a.example"
 
@@ -28,7 +28,7 @@ def entry(body: bytes) -> Entry:
 class Crawler:
     """One of several crawlers with a store in the same file."""
 
-    def __init__(self, path: Path, time: VirtualClock) -> None:
+    def __init__(self, path: Path, time: FakeClock) -> None:
         self.time = time
         self.store = SQLiteStore(path, ttl=1e9, now=time.monotonic)
         self.store.open()
@@ -49,7 +49,7 @@ Pair = tuple[Crawler, Crawler]
 
 @pytest.fixture
 def crawlers(tmp_path: Path) -> Iterator[Pair]:
-    time = VirtualClock()
+    time = FakeClock()
     made = Crawler(tmp_path / "a.db", time), Crawler(tmp_path / "a.db", time)
     yield made
     for crawler in made:
@@ -73,7 +73,7 @@ async def test_a_crawler_that_did_not_run_is_replaced(crawlers: Pair) -> None:
     stopped, other = crawlers
     await stopped.load()
     began = other.time.now
-    await other.load()  # which waits until the claim has expired
+    await other.time.wait_for(other.load())  # which waits until the claim has expired
     assert began + LEASE <= other.time.now < began + LEASE + 5
     await other.save(entry(b"other"))
     await stopped.policies.renew()

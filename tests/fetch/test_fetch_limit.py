@@ -14,7 +14,8 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep.clock import Clock
 from scrapy_rep.fetch.downloader import in_words
 from scrapy_rep.fetch.fetch_limit import OLD, FetchLimit, Permit
-from tests.frontier.doubles import FakeClock, FakeEngine, settle
+from testing.clock import FakeClock, settle
+from tests.frontier.doubles import FakeEngine
 
 LONG = 3600
 
@@ -76,7 +77,7 @@ async def test_a_download_is_cancelled_with_its_caller() -> None:
 
 async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None:
     clock, engine, ended = FakeClock(), FakeEngine(), list[int]()
-    limit = FetchLimit(3, clock, engine, None)  # type: ignore[arg-type]
+    limit = FetchLimit(3, clock, engine, None)
 
     async def fetch(number: int) -> None:
         async with limit.permit() as permit:
@@ -86,12 +87,13 @@ async def test_all_fetches_are_bounded_and_the_oldest_ends_for_another() -> None
 
     fetches = [deferred_from_coro(fetch(number)).addErrback(lambda _: None) for number in range(4)]
     await settle()
-    assert not limit.can_begin(), "none is old"
+    assert not limit.can_begin(), "one waits, and none is old"
     fetches[3].cancel()
-    await settle()  # it leaves nothing
-    assert ended == []
+    await settle()
+    assert (limit.can_begin(), ended) == (True, []), "it leaves nothing"
+    fetches.append(deferred_from_coro(fetch(4)).addErrback(lambda _: None))
     clock.advance(OLD)
-    limit.can_begin()
+    limit.update()
     await settle()
     assert (limit.can_begin(), ended) == (True, [0])
     for each in fetches:

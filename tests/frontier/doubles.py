@@ -1,22 +1,19 @@
-"""A clock that tests set, and a frontier on it."""
+"""A frontier on an engine, policies and the clock of :mod:`testing.clock`, all set by the test."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from math import inf
 from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request
 from scrapy.squeues import FifoMemoryQueue
-from scrapy.utils.asyncio import CallLaterResult
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
-from twisted.internet import task
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.clock import Clock
 from scrapy_rep.closing import Closing
 from scrapy_rep.frontier import queued
 from scrapy_rep.frontier.frontier import Frontier
@@ -25,58 +22,10 @@ from scrapy_rep.frontier.waiting import Waiting
 from scrapy_rep.policies.gate import FETCHING, READY, UNKNOWN, Address, Gate, Kind, Place, Wait
 from scrapy_rep.protocol.paths import host_of, origin_of
 from scrapy_rep.recorder import Events, Recorder
+from scrapy_rep.scrapy_internals import Engine
 from scrapy_rep.settings import read_settings
+from testing.clock import FakeClock
 from testing.counters import left_in_frontier
-
-
-class FakeClock(Clock):
-    """A clock whose time passes only in :meth:`advance` and :meth:`run`."""
-
-    def __init__(self) -> None:
-        self._calls = task.Clock()
-        self._calls.rightNow = 1000.0
-
-    @property
-    def now(self) -> float:
-        return self._calls.seconds()
-
-    def time(self) -> float:
-        return self.now
-
-    monotonic = time
-
-    def call_later(self, seconds: float, call: Callable[..., object], *arguments: object) -> Any:
-        return CallLaterResult.from_twisted(self._calls.callLater(seconds, call, *arguments))
-
-    @property
-    def pending(self) -> list[float]:
-        """The times of the calls that are to be made."""
-        calls: list[Any] = [*self._calls.getDelayedCalls()]
-        return sorted(call.getTime() for call in calls)
-
-    def _step(self, until: float) -> bool:
-        """Make the next calls, if they are due. Return whether there were some."""
-        if not self.pending or self.pending[0] > until:
-            return False
-        self._calls.rightNow = max(self.now, self.pending[0])
-        self._calls.advance(0)
-        return True
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass, for code without coroutines."""
-        until = self.now + seconds
-        while self._step(until):
-            pass
-        self._calls.rightNow = until
-
-    async def run(self, seconds: float = 0) -> None:
-        """Let time pass, and coroutines run as far as they can after each call."""
-        until = self.now + seconds
-        await settle()
-        while self._step(until):
-            await settle()
-        self._calls.rightNow = until
-
 
 BEGUN: list[Deferred[Any]] = []
 MADE: list[FakeCrawl] = []
@@ -89,44 +38,47 @@ def begin(coroutine: Coroutine[Any, Any, Any]) -> Deferred[Any]:
     return deferred
 
 
-async def settle() -> None:
-    """Let the coroutines run as far as they can."""
-    for _ in range(5):
-        await Clock().sleep(0)
-
-
-class FakeEngine:
-    """What the frontier uses of :class:`~scrapy_rep.scrapy_internals.Engine`."""
+class FakeScrapyEngine:
+    """What this package uses of an engine of Scrapy. A test sets what its downloader has."""
 
     def __init__(self) -> None:
-        self.active: set[Request] = set()
-        """The requests in the downloader."""
-        self.extra: set[Request] = set()
+        self.woken = 0
+        self.downloader: Any = SimpleNamespace(active=set(), slots={}, total_concurrency=16)
+        nextcall = SimpleNamespace(schedule=self._wake)
+        self._slot = SimpleNamespace(nextcall=nextcall, closing=None, inprogress=set())
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+
+class FakeEngine(Engine):
+    """Our view of :class:`FakeScrapyEngine`. A test says what its download slots do."""
+
+    def __init__(self) -> None:
+        self.scrapy = FakeScrapyEngine()
+        crawler: Any = SimpleNamespace(engine=self.scrapy, spider=None)
+        super().__init__(crawler)
+        self.open()
         self.unsent = 0.0
         """The seconds until the next look at a request in its download slot; 0 if it was sent."""
         self.delays: defaultdict[str, float] = defaultdict(float)
         """The rest of the delay of each download slot."""
-        self.woken = 0
 
-    def is_active(self, request: Request) -> bool:
-        return request in self.active
+    @property
+    def active(self) -> set[Request]:
+        """The requests in the downloader."""
+        active: set[Request] = self.scrapy.downloader.active
+        return active
+
+    @property
+    def woken(self) -> int:
+        return self.scrapy.woken
 
     def seconds_unsent(self, _: Request) -> float:
         return self.unsent
 
     def own_delay_left(self, slot: str) -> float:
         return self.delays[slot]
-
-    def wake(self) -> None:
-        self.woken += 1
-
-    def exclude(self, request: Request) -> bool:
-        is_new = request not in self.extra
-        self.extra.add(request)
-        return is_new
-
-    def include(self, request: Request) -> None:
-        self.extra.discard(request)
 
 
 class FakePolicies:
@@ -188,7 +140,6 @@ class FakeCrawl:
         self.policies = FakePolicies()
         self.waits: list[tuple[str, str, float]] = []
         self.crawler = get_crawler(settings_dict=settings)
-        engine: Any = self.engine
         policies: Any = self.policies
         log: Any = Events()
         log.waited = lambda *wait: self.waits.append(wait)
@@ -196,14 +147,15 @@ class FakeCrawl:
         recorder = Recorder(self.crawler, read, self.clock, log)
         closing = Closing(self.clock)
         self.frontier = Frontier(
-            read, engine, self.clock, closing, policies, recorder, lambda _: policies, reservations
+            *(read, self.engine, self.clock, closing, policies, recorder),
+            *(lambda _: policies, reservations),
         )
         MADE.append(self)
         self.waiting = Waiting(self.frontier)
         owner = queued.FrontierOwner()
         owner.frontier = self.frontier
-        middleware = SimpleNamespace(middlewares=[owner])
-        scrapy_engine: Any = SimpleNamespace(downloader=SimpleNamespace(middleware=middleware))
+        scrapy_engine: Any = self.engine.scrapy
+        scrapy_engine.downloader.middleware = SimpleNamespace(middlewares=[owner])
         self.crawler.engine = scrapy_engine
         self.queue: OriginPriorityQueue = (queue or OriginPriorityQueue).from_crawler(
             self.crawler, FifoMemoryQueue, "", start_queue_cls=FifoMemoryQueue
@@ -242,6 +194,11 @@ class FakeCrawl:
         """End a request."""
         self.engine.active.discard(request)
         self.frontier.end(request, sent=sent)
+
+    def refuse(self, request: Request, seconds: float | None = None, status: int = 429) -> None:
+        """End a request whose answer asks for fewer requests, for so many seconds if it says so."""
+        self.frontier.note_answer(self.frontier.in_progress[request], status, seconds)
+        self.end(request)
 
     def try_start(self, request: Request) -> bool:
         """Let a request arrive in the downloader. Return whether it starts at once."""

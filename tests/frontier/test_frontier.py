@@ -10,12 +10,15 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.frontier import backoff
+from scrapy_rep.frontier.frontier import MIN_WAIT
+from scrapy_rep.frontier.hosts import MAX_IDLE_HOSTS
 from scrapy_rep.frontier.look_ahead import LOOK_AHEAD, PAGES_IN_BETWEEN
 from scrapy_rep.frontier.queue import PriorityFirstQueue
 from scrapy_rep.frontier.queued import record_waits, waiting
 from scrapy_rep.policies.gate import Gate, Place, Wait
+from testing.clock import settle
 
-from .doubles import FakeCrawl, begin, settle
+from .doubles import FakeCrawl, begin
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 SECURE = "https://a.example"
@@ -212,6 +215,27 @@ def test_waits_are_counted_once_for_each_queue() -> None:
     crawl.end(crawl.take())
     assert crawl.waits == [(A, "robots_txt", 3), (A, "pace", 5)]
     assert (crawl.stat("wait_seconds/pace"), crawl.stat("wait_count/robots_txt")) == (5, 1)
+    crawl.push(f"{B}/1")
+    crawl.clock.advance(MIN_WAIT * 0.9)
+    crawl.set_ready(B)
+    assert len(crawl.waits) == 2, "a turn of the event loop is no wait"
+
+
+def test_an_idle_host_is_forgotten_when_its_delay_has_ended() -> None:
+    crawl = crawl_of(A, B, number=1)
+    crawl.frontier.set_delay("a.example", A, 5)
+    for _ in "ab":
+        crawl.end(crawl.take())
+    hosts = crawl.frontier.hosts.hosts
+    for number in range(MAX_IDLE_HOSTS - 1):
+        crawl.frontier.hosts.host(f"{number}.example")
+    crawl.frontier.collect_ended()
+    assert {*hosts} == {"a.example"}
+    crawl.clock.advance(5)
+    for number in range(MAX_IDLE_HOSTS + 1):
+        crawl.frontier.hosts.host(f"{number}.example")
+    crawl.frontier.collect_ended()
+    assert hosts == {}
 
 
 # Hosts that ask for fewer requests
@@ -233,8 +257,7 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     for retry_after in answers:
         crawl.clock.advance(10_000)
         request = crawl.take()
-        crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, retry_after)
-        crawl.end(request)
+        crawl.refuse(request, retry_after)
     assert crawl.places() == {A: Place.WAITING}
     crawl.clock.advance(seconds - 0.1)
     assert crawl.pop() is None
@@ -277,8 +300,7 @@ def test_failures_of_a_server_hold_its_host(answers: list[str], seconds: float) 
 def test_no_answer_shortens_a_hold() -> None:
     crawl = crawl_of(A, number=30)
     request = crawl.take()
-    crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 60)
-    crawl.end(request)
+    crawl.refuse(request, 60)
     host = crawl.frontier.hosts.host("a.example")
     crawl.frontier.enter(request, crawl.policies.address(request))  # it was in its slot already
     crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
@@ -385,7 +407,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.wait(caller, robots_txt, later)
     await settle()
     assert caller in crawl.frontier.waiters
-    assert crawl.engine.extra == {caller, robots_txt, later}
+    assert {*crawl.engine.extra} == {caller, robots_txt, later}
     for expected in (robots_txt, caller, later):
         crawl.end(last)
         await crawl.clock.run(5)
@@ -395,7 +417,7 @@ async def test_a_robots_txt_comes_first_then_the_callers_then_the_queue() -> Non
     crawl.end(last)
     await crawl.clock.run(5)
     assert crawl.pop_url() == f"{A}/1"
-    assert crawl.engine.extra == set()
+    assert not crawl.engine.extra
 
 
 async def test_many_requests_are_dropped_one_after_the_other() -> None:
@@ -441,8 +463,9 @@ def test_what_requests_wait_for() -> None:
     crawl.frontier.set_delay("a.example", A, 5)
     for request in (crawl.take(), crawl.take()):
         if request.url.startswith(B):
-            crawl.frontier.note_answer(crawl.frontier.in_progress[request], 429, 30)
-        crawl.end(request)
+            crawl.refuse(request, 30)
+        else:
+            crawl.end(request)
     crawl.set("http://d.example", Place.WAITING, 60)
     crawl.clock.advance(1)
     found = waiting(crawl.crawler)

@@ -44,6 +44,12 @@ class Worker(FakeCrawl):
             self.shared.push(Push(b"", address.host, is_new, priority, url.encode()))
             self.leased.note_push(address.host)
 
+    async def lease(self, *urls: str) -> None:
+        """Push requests and lease some of them, which takes two calls."""
+        self.push(*urls)
+        await self.sync()
+        await self.sync()
+
     async def sync(self, *, closing: bool = False) -> Answer:
         for request in [each for each in self.leased.started if each not in self.engine.active]:
             self.shared.acknowledge(self.leased.started.pop(request))
@@ -71,10 +77,11 @@ def clients(redis_server: RedisServer) -> Iterator[Callable[[], LossyClient]]:
 
 @pytest.fixture
 def worker(clients: Callable[[], LossyClient]) -> Callable[..., Any]:
-    """Starts workers of one crawl, each with other settings."""
+    """Starts workers of one crawl, which know that some origins are ready."""
 
-    async def start(settings: dict[str, Any] | None = None) -> Worker:
+    async def start(*ready: str, **settings: Any) -> Worker:
         crawl = Worker(clients(), settings)
+        crawl.set_ready(*ready)
         await crawl.shared.open()
         await crawl.sync()
         return crawl
@@ -86,13 +93,10 @@ Start = Callable[..., Any]
 
 
 async def test_a_delay_holds_for_all_workers(worker: Start) -> None:
-    one, other = await worker(), await worker()
+    one, other = await worker(A), await worker(A)
     for crawl in (one, other):
-        crawl.set_ready(A)
         crawl.frontier.set_delay(HOST, A, HOUR)
-    one.push(f"{A}/1", f"{A}/2")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1", f"{A}/2")
     request = one.take()
     await other.sync()
     assert one.pop() is other.pop() is None
@@ -104,16 +108,11 @@ async def test_a_delay_holds_for_all_workers(worker: Start) -> None:
 
 
 async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
-    one, other = await worker(), await worker()
-    for crawl in (one, other):
-        crawl.set_ready(A, B)
-    one.push(f"{A}/1", f"{A}/2", f"{B}/1")
-    await one.sync()
-    await one.sync()
+    one, other = await worker(A, B), await worker(A, B)
+    await one.lease(f"{A}/1", f"{A}/2", f"{B}/1")
     assert one.places() == {A: Place.READY, B: Place.READY}
     request = one.take()
-    one.frontier.note_answer(one.frontier.in_progress[request], 429, 60)
-    one.end(request)
+    one.refuse(request, 60)
     await one.sync()  # /2 and the host go back, with the rest of the time
     assert one.places() == {B: Place.READY}
     answer = await other.sync()
@@ -122,24 +121,17 @@ async def test_a_back_off_holds_for_all_workers(worker: Start) -> None:
 
 
 async def test_a_short_wait_is_spent_by_the_worker(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A)
-    one.push(f"{A}/1", f"{A}/2")
-    await one.sync()
-    await one.sync()
+    one = await worker(A)
+    await one.lease(f"{A}/1", f"{A}/2")
     request = one.take()
-    one.frontier.note_answer(one.frontier.in_progress[request], 429, LONG_WAIT)
-    one.end(request)
+    one.refuse(request, LONG_WAIT)
     await one.sync()
     assert one.places() == {A: Place.WAITING}
 
 
 async def test_the_turn_of_a_host_goes_on_while_it_is_alone(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A, B)
-    one.push(*(f"{A}/{number}" for number in range(20)))
-    await one.sync()
-    await one.sync()
+    one = await worker(A, B)
+    await one.lease(*(f"{A}/{number}" for number in range(20)))
     assert one.leased.size == 8
     for _ in range(4):
         one.take()
@@ -148,13 +140,12 @@ async def test_the_turn_of_a_host_goes_on_while_it_is_alone(worker: Start) -> No
 
 
 async def test_the_turn_of_a_host_ends_if_others_wait(worker: Start) -> None:
-    one = await worker({"CONCURRENT_REQUESTS": 1})
+    one = await worker(CONCURRENT_REQUESTS=1)
     hosts = [f"http://{name}.example" for name in "abcdef"]
     one.set_ready(*hosts)
     for host in hosts:
         one.push(*(f"{host}/{number}" for number in range(9)))
-    await one.sync()
-    await one.sync()
+    await one.lease()
     assert one.leased.size == 8
     for request in [one.take() for _ in range(8)]:
         one.end(request)
@@ -167,9 +158,7 @@ async def test_one_request_of_a_new_site_is_leased_and_its_robots_txt_fetched(
     worker: Start,
 ) -> None:
     one = await worker()
-    one.push(f"{A}/1", f"{A}/2")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1", f"{A}/2")
     assert one.leased.size == 1
     assert one.pop() is None
     assert one.policies.fetched == [A]
@@ -180,9 +169,7 @@ async def test_one_request_of_a_new_site_is_leased_and_its_robots_txt_fetched(
 async def test_new_sites_wait_until_a_fetch_may_begin(worker: Start) -> None:
     one = await worker()
     one.policies.free = 0
-    one.push(f"{A}/1")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1")
     assert one.leased.size == 0
     one.policies.free = 1
     await one.sync()
@@ -192,9 +179,7 @@ async def test_new_sites_wait_until_a_fetch_may_begin(worker: Start) -> None:
 async def test_requests_that_will_be_dropped_start(worker: Start) -> None:
     one = await worker()
     one.set(A, Place.DROPS)
-    one.push(f"{A}/1", f"{A}/2")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1", f"{A}/2")
     for _ in range(2):
         one.end(one.take(), sent=False)
     await one.sync()
@@ -202,7 +187,7 @@ async def test_requests_that_will_be_dropped_start(worker: Start) -> None:
 
 
 async def test_no_more_hosts_are_leased_while_many_are_dropped(worker: Start) -> None:
-    one = await worker({"CONCURRENT_REQUESTS": 1})
+    one = await worker(CONCURRENT_REQUESTS=1)
     hosts = [f"http://{name}.example" for name in "abcdefghijkl"]
     for host in hosts:
         one.set(host, Place.DROPS)
@@ -213,11 +198,8 @@ async def test_no_more_hosts_are_leased_while_many_are_dropped(worker: Start) ->
 
 
 async def test_a_host_that_waits_long_goes_back(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A)
-    one.push(f"{A}/1")
-    await one.sync()
-    await one.sync()
+    one = await worker(A)
+    await one.lease(f"{A}/1")
     one.set(A, Place.WAITING, HOUR)
     one.leased.touch(HOST)
     await one.sync()
@@ -228,27 +210,20 @@ async def test_a_host_that_waits_long_goes_back(worker: Start) -> None:
 
 
 async def test_a_worker_knows_which_hosts_have_to_wait(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A, B)
-    one.push(f"{A}/1", f"{B}/1")
-    await one.sync()
-    await one.sync()
+    one = await worker(A, B)
+    await one.lease(f"{A}/1", f"{B}/1")
     assert list(one.leased.waits()) == []
     one.frontier.set_delay(HOST, A, 7)
     requests = [one.take(), one.take()]
     assert list(one.leased.waits()) == [(HOST, 7, 7)]
     for request in requests:
-        one.frontier.note_answer(one.frontier.in_progress[request], 429, 60)
-        one.end(request)
+        one.refuse(request, 60)
     assert list(one.leased.waits()) == [(HOST, 60, 7), ("b.example", 60, 0)]
 
 
 async def test_a_held_host_goes_back(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A)
-    one.push(f"{A}/1", f"{A}/2")
-    await one.sync()
-    await one.sync()
+    one = await worker(A)
+    await one.lease(f"{A}/1", f"{A}/2")
     request = one.take()
     await one.shared.run("hold", HOST, HOUR * 1000, "")
     await one.sync()
@@ -260,12 +235,8 @@ async def test_a_held_host_goes_back(worker: Start) -> None:
 
 
 async def test_a_crawl_that_closes_returns_all_hosts(worker: Start) -> None:
-    one, other = await worker(), await worker()
-    for crawl in (one, other):
-        crawl.set_ready(A)
-    one.push(f"{A}/1", f"{A}/2", f"{B}/1")
-    await one.sync()
-    await one.sync()
+    one, other = await worker(A), await worker(A)
+    await one.lease(f"{A}/1", f"{A}/2", f"{B}/1")
     one.end(one.take())
     await one.sync(closing=True)
     assert one.leased.hosts == set()
@@ -275,9 +246,8 @@ async def test_a_crawl_that_closes_returns_all_hosts(worker: Start) -> None:
 
 
 async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(worker: Start) -> None:
-    one, other = await worker(), await worker()
+    one, other = await worker(A), await worker(A)
     for crawl in (one, other):
-        crawl.set_ready(A)
         crawl.frontier.set_delay(HOST, A, HOUR)
     request = Request(f"{A}/other")
     assert not one.try_start(request)
@@ -285,9 +255,7 @@ async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(worker:
     await one.clock.run(1)
     assert waiting.called
     assert one.try_start(request)
-    other.push(f"{A}/1")
-    await other.sync()
-    await other.sync()
+    await other.lease(f"{A}/1")
     assert await other.leased.reserve_host(HOST, 30) > 0
     one.end(request)
     await one.clock.run(1)
@@ -297,12 +265,9 @@ async def test_a_host_is_reserved_for_a_request_that_comes_from_no_queue(worker:
 
 
 async def test_nothing_starts_at_a_paced_host_whose_lease_has_ended(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A)
+    one = await worker(A)
     one.frontier.set_delay(HOST, A, 1)
-    one.push(f"{A}/1")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1")
     one.shared._leased_until = 0
     assert one.pop() is None
     (queue,) = one.frontier.hosts.all_queues()
@@ -312,12 +277,9 @@ async def test_nothing_starts_at_a_paced_host_whose_lease_has_ended(worker: Star
 
 
 async def test_requests_that_redis_cannot_store_stay(worker: Start) -> None:
-    one = await worker()
-    one.set_ready(A)
+    one = await worker(A)
     one.leased.add(b"", Request(f"{A}/kept"))
-    one.push(f"{A}/1")
-    await one.sync()
-    await one.sync()
+    await one.lease(f"{A}/1")
     assert one.leased.take_all() != []
     assert one.pop_url() == f"{A}/kept"
     assert one.leased.started == {}
@@ -325,9 +287,7 @@ async def test_requests_that_redis_cannot_store_stay(worker: Start) -> None:
 
 async def test_urls_without_a_host(worker: Start) -> None:
     one = await worker()
-    one.push("data:,1", "data:,2")
-    await one.sync()
-    await one.sync()
+    await one.lease("data:,1", "data:,2")
     assert sorted(one.pop_all()) == ["data:,1", "data:,2"]
     assert one.leased.hosts == set()
 

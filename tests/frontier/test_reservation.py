@@ -13,8 +13,9 @@ from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, TURN, Reservations
 from scrapy_rep.stores.base import LEASE
+from testing.clock import FakeClock
 
-from .doubles import BEGUN, FakeClock, FakeCrawl
+from .doubles import BEGUN, FakeCrawl
 
 
 class Shared:
@@ -180,8 +181,9 @@ async def test_a_crawl_that_closes_ends_its_attempts() -> None:
 # The delay of the crawl itself
 
 
-def crawl_of(store: Any, *hosts: str, pages: int) -> FakeCrawl:
-    """Return a crawl with a delay of its own, and some requests to each host."""
+def crawl_of(*hosts: str, pages: int) -> tuple[FakeCrawl, AsyncMock]:
+    """Return a crawl with a delay of its own and some requests to each host, and its store."""
+    store = AsyncMock(**{"reserve_host.return_value": 0.0})
     crawl = FakeCrawl(
         {"DOWNLOAD_DELAY": 2, "CONCURRENT_REQUESTS_PER_DOMAIN": 100},
         reservations=lambda frontier: Reservations(store, frontier.clock, frontier),
@@ -189,12 +191,11 @@ def crawl_of(store: Any, *hosts: str, pages: int) -> FakeCrawl:
     for host in hosts:
         crawl.push(*(f"http://{host}/{page}" for page in range(pages)))
         crawl.set_ready(f"http://{host}")
-    return crawl
+    return crawl, store
 
 
 async def test_a_host_with_an_own_delay_is_reserved_for_a_turn() -> None:
-    store = AsyncMock(**{"reserve_host.return_value": 0.0})
-    crawl = crawl_of(store, "a.example", pages=TURN + 2)
+    crawl, store = crawl_of("a.example", pages=TURN + 2)
     crawl.engine.delays["a.example"] = 1.5
     assert crawl.pop() is None, "it is not reserved"
     await crawl.clock.run()
@@ -220,8 +221,7 @@ async def test_a_host_with_an_own_delay_is_reserved_for_a_turn() -> None:
 
 
 async def test_a_host_with_two_delays_is_released_after_the_longer_one() -> None:
-    store = AsyncMock(**{"reserve_host.return_value": 0.0})
-    crawl = crawl_of(store, "a.example", pages=3)
+    crawl, store = crawl_of("a.example", pages=3)
     for delay in (1, 3):
         crawl.frontier.set_delay("a.example", "http://a.example", delay)
         crawl.engine.delays["a.example"] = 2
@@ -237,9 +237,8 @@ async def test_hosts_take_turns_if_too_many_are_to_be_reserved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reservation, "MAX_TURNS", 2)
-    store = AsyncMock(**{"reserve_host.return_value": 0.0})
     hosts = [f"{name}.example" for name in "abcd"]
-    crawl = crawl_of(store, *hosts, pages=2)
+    crawl, store = crawl_of(*hosts, pages=2)
     seen: list[str] = []
     for _ in range(4):
         await crawl.clock.run()
@@ -248,17 +247,15 @@ async def test_hosts_take_turns_if_too_many_are_to_be_reserved(
         seen += sorted(request.url for request in requests)
         for request in requests:
             crawl.end(request)
-    assert seen == [
-        f"http://{host}/{page}" for page in (0, 1) for host in hosts
-    ]  # the first ones wait behind the others
+    # The first ones wait behind the others.
+    assert seen == [f"http://{host}/{page}" for page in (0, 1) for host in hosts]
     await crawl.clock.run()
     assert store.release_host.await_count == 8
     assert crawl.left_over() == {}
 
 
 async def test_a_host_that_was_forgotten_while_it_is_released_is_reserved_again() -> None:
-    store = AsyncMock(**{"reserve_host.return_value": 0.0})
-    crawl = crawl_of(store, "a.example", pages=1)
+    crawl, store = crawl_of("a.example", pages=1)
     await crawl.clock.run()
 
     async def release(*_: object) -> None:

@@ -49,14 +49,24 @@ class LossyClient:
 
 
 @pytest.fixture
+def redis(redis_server: RedisServer) -> Iterator[Any]:
+    """A client of the server."""
+    with redis_server.client as client:
+        yield client
+
+
+@pytest.fixture
 def start(redis_server: RedisServer) -> Iterator[Start]:
-    """Starts workers of one queue."""
+    """Starts workers of one queue, which push a request for each character, and lease all."""
     clients = []
 
-    async def worker(server: RedisServer = redis_server) -> Any:
+    async def worker(texts: str = "", *, server: RedisServer = redis_server) -> Any:
         clients.append(LossyClient(server))
         queue = SharedQueue(clients[-1], "", "spider:requests")
         await queue.open()
+        if texts:
+            push(queue, A, *texts)
+            assert bodies(await lease(queue)) == {A: [*texts]}
         return queue
 
     yield worker
@@ -125,9 +135,7 @@ async def test_one_request_of_a_new_or_paced_host_is_leased(start: Start) -> Non
 
 
 async def test_a_released_host_keeps_its_delay(start: Start) -> None:
-    one, other = await start(), await start()
-    push(one, A, "1", "2")
-    assert bodies(await lease(one)) == {A: ["1", "2"]}
+    one, other = await start("12"), await start()
     one.release(A, 3600, 3600)
     await lease(one)
     push(other, A, "3")
@@ -215,25 +223,21 @@ async def test_a_worker_that_died_is_replaced(
 
 
 async def test_a_worker_that_lives_is_not_replaced(start: Start) -> None:
-    one, other = await start(), await start()
-    push(one, A, "1")
-    await lease(one)
+    one, other = await start("1"), await start()
     assert await other.recover(one.worker) == (0, 0)
     assert bodies(await lease(other)) == {}
 
 
 async def test_an_outage_is_not_the_death_of_workers(
-    start: Start, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    start: Start, redis: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_queue, "LEASE", 0.01)
     one, other = await start(), await start()
     await lease(one)
     monkeypatch.setattr(shared_queue, "LEASE", 30)
-    with redis_server.client as client:
-        client.hset(f"{PREFIX}counts", mapping={"back": 0, "called": 1})
+    redis.hset(f"{PREFIX}counts", mapping={"back": 0, "called": 1})
     assert (await lease(other)).dead == ""
-    with redis_server.client as client:
-        client.hset(f"{PREFIX}counts", "back", 0)
+    redis.hset(f"{PREFIX}counts", "back", 0)
     answer = await lease(other)
     while not answer.dead:  # its lease is short
         answer = await lease(other)
@@ -241,7 +245,7 @@ async def test_an_outage_is_not_the_death_of_workers(
 
 
 async def test_a_request_that_kills_its_workers_fails(
-    start: Start, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    start: Start, redis: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_queue, "LEASE", 0.001)
     one = await start()
@@ -255,15 +259,12 @@ async def test_a_request_that_kills_its_workers_fails(
         counts.append(count)
         one = other
     assert counts == [(1, 0)] * MAX_RETURNED + [(0, 1)]
-    with redis_server.client as client:
-        assert client.lrange(f"{PREFIX}failed", 0, -1) == [b"deadly"]
-        assert client.hlen(f"{PREFIX}bodies") == client.hlen(f"{PREFIX}tries") == 0
+    assert redis.lrange(f"{PREFIX}failed", 0, -1) == [b"deadly"]
+    assert redis.hlen(f"{PREFIX}bodies") == redis.hlen(f"{PREFIX}tries") == 0
 
 
 async def test_a_recovered_host_keeps_its_delay(start: Start) -> None:
-    one, other = await start(), await start()
-    push(one, A, "1", "2")
-    await lease(one)
+    one, other = await start("12"), await start()
     one.release(A, 0, 3600)
     await lease(one, 0)
     push(one, A, "3")
@@ -272,12 +273,9 @@ async def test_a_recovered_host_keeps_its_delay(start: Start) -> None:
     assert bodies(await lease(other)) == {}
 
 
-async def test_redis_that_was_flushed_is_noticed(start: Start, redis_server: RedisServer) -> None:
-    one = await start()
-    push(one, A, "1")
-    await lease(one)
-    with redis_server.client as client:
-        client.flushall()
+async def test_redis_that_was_flushed_is_noticed(start: Start, redis: Any) -> None:
+    one = await start("1")
+    redis.flushall()
     assert (await one.call(Wanted(1))).state is State.LOST
     await start()  # another worker begins again
     assert (await one.call(Wanted(1))).state is State.LOST
@@ -286,7 +284,7 @@ async def test_redis_that_was_flushed_is_noticed(start: Start, redis_server: Red
 async def test_an_older_redis_gets_the_last_requests_again(start: Start, tmp_path: Path) -> None:
     server = RedisServer(tmp_path)
     try:
-        one = await start(server)
+        one = await start(server=server)
         push(one, A, "1")
         (name,) = names(await lease(one))
         with server.client as client:
@@ -301,7 +299,7 @@ async def test_an_older_redis_gets_the_last_requests_again(start: Start, tmp_pat
         assert (answer.state, answer.repeated, answer.is_whole) == (State.BEHIND, 1, True)
         assert await one.recover() == (1, 0)
         await one.open()
-        other = await start(server)
+        other = await start(server=server)
         await one.postpone([(B, 3600, 60)])
         push(other, B, "4", "5")
         for worker in (one, other):  # others may have more to say
@@ -321,23 +319,20 @@ async def test_an_older_redis_gets_the_last_requests_again(start: Start, tmp_pat
 
 
 async def test_what_is_too_old_cannot_be_pushed_again(
-    start: Start, redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+    start: Start, redis: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_queue, "MAX_REPEATED", MAX_PUSHED)
     one = await start()
     for text in "123":
         push(one, A, text)
         await lease(one, 0)
-    with redis_server.client as client:
-        client.hset(f"{PREFIX}w:{one.worker}", "#seq", 1)
+    redis.hset(f"{PREFIX}w:{one.worker}", "#seq", 1)
     answer = await one.call(Wanted())
     assert (answer.state, answer.repeated, answer.is_whole) == (State.BEHIND, 1, False)
 
 
 async def test_an_operator_holds_a_host(start: Start) -> None:
-    one, other = await start(), await start()
-    push(one, A, "1", "2")
-    await lease(one)
+    one, other = await start("12"), await start()
     await other.run("hold", A, 3_600_000, "they asked us")
     answer = await lease(one, 0)
     assert one.held == {A}
@@ -364,33 +359,27 @@ async def test_an_operator_drops_requests(start: Start) -> None:
     assert one.sizes.all == 1
 
 
-async def test_the_last_worker_deletes_the_queue(start: Start, redis_server: RedisServer) -> None:
-    one, other = await start(), await start()
-    push(one, A, "1")
-    await lease(one)
+async def test_the_last_worker_deletes_the_queue(start: Start, redis: Any) -> None:
+    one, other = await start("1"), await start()
     await one.close(persist=False)
     assert bodies(await lease(other)) == {A: ["1"]}
     await other.close(persist=True)
     last = await start()
     assert bodies(await lease(last)) == {A: ["1"]}
     await last.close(persist=False)
-    with redis_server.client as client:
-        assert client.keys() == []
+    assert redis.keys() == []
 
 
 @pytest.mark.parametrize("kind", ["zset", "list", "version"])
-async def test_requests_of_others_are_counted(
-    start: Start, redis_server: RedisServer, kind: str
-) -> None:
+async def test_requests_of_others_are_counted(start: Start, redis: Any, kind: str) -> None:
     one = await start()
     assert await one.foreign_requests() == 0
-    with redis_server.client as client:
-        if kind == "zset":
-            client.zadd("spider:requests", {"1": 0, "2": 0})
-        elif kind == "list":
-            client.rpush("spider:requests", 1, 2)
-        else:
-            client.hset("{spider:requests}:2:bodies", mapping={"1": "", "2": ""})
+    if kind == "zset":
+        redis.zadd("spider:requests", {"1": 0, "2": 0})
+    elif kind == "list":
+        redis.rpush("spider:requests", 1, 2)
+    else:
+        redis.hset("{spider:requests}:2:bodies", mapping={"1": "", "2": ""})
     assert await one.foreign_requests() == 2
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Iterator
+from copy import copy
 from dataclasses import asdict, fields
 from datetime import datetime, timezone
 from typing import Any
@@ -16,10 +19,12 @@ from scrapy_rep.pages import directives as module
 from scrapy_rep.pages.directives import (
     MAX_OFFERS,
     META,
+    directives_when_asked,
     merge,
     stated_in,
     uses_in,
 )
+from scrapy_rep.pages.html import elements
 from scrapy_rep.protocol.freshness import parse_date
 from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
@@ -251,8 +256,12 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
     [
         ("<!doctype html><html><head><title>A page</title>|</head><body></body></html>", NOINDEX),
         ("<head></head><body><p>text|", NOINDEX),  # also in the body
-        # The crawl in test_page_middleware has more behind the end tag of html.
-        ("<frameset></frameset></html>|", NOINDEX),  # a browser adds it to the body
+        # Behind the end tag of html: a browser adds it to the body.
+        *((f"<html><body></body></html>{between}|", NOINDEX) for between in (
+            "", "text", "<!-- comment -->", "<div>block</div>", "<!doctype html><head>",
+            "<html><body></body></html>",
+        )),
+        ("<frameset></frameset></html>|", NOINDEX),
         ("<html></html><!-- | -->", {}),
         ("<html></html><template>|</template>", {}),
         ("<noscript>|</noscript>", NOINDEX),  # scripts do not run
@@ -272,7 +281,7 @@ NOINDEX_META = '<meta name="robots" content="noindex">'
         ("<template><template></template>|</template>", {}),
         ("<meta name=robots content=noindex", {}),  # never closed
     ],
-)
+)  # fmt: skip
 def test_html_where_a_meta_element_counts(before_and_after: str, expected: dict[str, Any]) -> None:
     assert stated_by(of_page(before_and_after.replace("|", NOINDEX_META))) == expected
 
@@ -595,9 +604,35 @@ def test_the_text_names_what_is_required(found: AccessTerms, text: str) -> None:
         ([], ["train-ai=n", "search=y"], {"train-ai": False, "search": True}),
         ([], ["train-ai=n", "train-ai=y"], {"train-ai": True}),  # one dictionary, the last counts
         ([], ["train-ai=n", "search=y,"], {}),  # one dictionary, which is invalid
-        (["search=yes"], ["search=n"], {"search": False}), (["use=full"], ["use=n"], {}),
+        (["search=yes"], ["search=n"], {"search": False}), (["use=immediate"], ["use=n"],
+         {"use=immediate": True, "use=reference": False, "use=full": False}),
     ],
 )  # fmt: skip
 def test_usage_headers(signals: list[str], usages: list[str], stated: dict[str, bool]) -> None:
     headers = {"Content-Signal": signals, "Content-Usage": usages}
     assert evaluated(uses_in(Response("https://a.example/", headers=headers))) == stated
+
+
+# Pages that are parsed when a directive is asked for
+
+
+def test_a_page_is_parsed_once_when_a_directive_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parsed = list[bytes]()
+
+    def parse(page: bytes, *names: Any) -> Iterator[Any]:
+        parsed.append(page)
+        return elements(page, *names)
+
+    monkeypatch.setattr(module, "elements", parse)
+    body = b'<meta name="robots" content="nofollow">'
+    page = HtmlResponse("https://a.example/", headers={"X-Robots-Tag": "noindex"}, body=body)
+    found, *copies = (directives_when_asked(page, (), None) for _ in range(3))
+    assert not parsed
+    assert (found.noindex, found.nofollow, found.noai) == (True, True, False)
+    assert parsed == [body]
+    assert not hasattr(found, "index")
+    assert pickle.loads(pickle.dumps(copies[0])) == copy(copies[1]) == found
+    assert asdict(found) == asdict(copies[0])
+    assert parsed == [body] * 3

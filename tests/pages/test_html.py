@@ -1,7 +1,6 @@
 """The meta and link elements of a page, and the ``rel`` values of its links by their URL.
 
-test_directives.py has a table of where in a page elements count, and the crawls of
-test_page_middleware.py have more links.
+test_directives.py has a table of where in a page elements count.
 """
 
 from __future__ import annotations

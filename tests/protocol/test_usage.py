@@ -159,7 +159,10 @@ def test_content_usage(value: str, stated: dict[str, bool]) -> None:
         ([{"ai-input": False}, {"ai-use": True}], None, {"ai-use": False}),
         ([{"ai-input": True}, {"ai-use": False}], None, {"ai-use": False}),
         ([{"ai-input": True}], True, {"tdm": False}),  # no grant of all AI use
-        ([{"use": "immediate", "search": True}], None, {"search": True}),
+        ([{"use": "immediate", "search": True}], None,
+         {"use=immediate": True, "use=reference": False, "use=full": False, "search": True}),
+        ([{"use": "full"}, {"use": "reference"}], None,
+         {"use=immediate": True, "use=reference": True, "use=full": False}),
         ([], False, {"tdm": True}),
         # Labels of earlier drafts and unknown labels have no effect, not even on TDM reservation.
         ([{name: False} for name in sorted(usage.AIPREF_EARLIER)], None, {}),
@@ -294,16 +297,3 @@ def test_a_group_of_a_policy_token_that_takes_too_many_steps_refuses() -> None:
 def test_each_version_is_named_on_the_conformance_page() -> None:
     page = Path(__file__).parents[2].joinpath("docs/about/conformance.md").read_text("utf-8")
     assert [one for one in usage.VOCABULARIES if f"| {' | '.join(one)} |" not in page] == []
-
-
-@pytest.mark.parametrize(
-    ("name", "nearest"),
-    [
-        *((name, name) for name in usage.REQUIRABLE),
-        ("train_ai", "train-ai"), ("Train-AI", "train-ai"), ("trainai", "train-ai"),
-        ("ai_input", "ai-input"), ("serach", "search"), ("bots", None), ("", None),
-        ("x" * 10_000, None),
-    ],
-)  # fmt: skip
-def test_the_name_that_is_meant(name: str, nearest: str | None) -> None:
-    assert usage.nearest_use(name) == nearest

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import itertools
 import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -16,14 +18,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 from parsel import Selector
+from scrapy import Request
+from scrapy.http import Response
 
-from scrapy_rep import Reason
-from scrapy_rep.reports import pages, records
+from scrapy_rep import Reason, Verdict
+from scrapy_rep.reports import answers, pages, records
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.pages import percent, report_page, seconds, shown, survey_page
-from scrapy_rep.reports.records import Counts, Deciding, OriginReport, Report, moment, utc
+from scrapy_rep.reports.records import Deciding, OriginReport, Report, moment, utc
 from testing import report_samples
 from testing.hostile_texts import ATTACKS
+from testing.report_samples import log, sent
 
 AT = utc(report_samples.START)
 
@@ -63,27 +68,28 @@ def cards(report: Report) -> dict[str, list[str]]:
 
 DISALLOWED = "Was a disallowed page requested?"
 EXCEPTIONS = "Were there exceptions, and who allowed them?"
-EVIDENCE = "Who crawled, and where is the evidence?"
+WHO, EVIDENCE = "Who crawled, and what for?", "Where is the evidence?"
 PACE = "Was the pace kept that sites asked for?"
 
 
 def test_the_answers() -> None:
-    answers = cards(report_samples.report())
-    assert [answer[0] for answer in answers.values()] == [
-        "No", "337", "65 (16 %)", "No", "Yes", "1", "3", "catalog"
+    found = cards(report_samples.report())
+    assert [answer[0] for answer in found.values()] == [
+        "catalog", "45 min", "14 sites", "No", "No", "Yes", "No site", "3 sites", "1 file"
     ]  # fmt: skip
     sha256 = report_samples.run().archive_sha256
-    assert answers[EVIDENCE][1:4] == [
+    assert found[WHO][1:] == [
+        "What for: not stated (REP_INTENDED_USES).",
         "catalogbot/1.2 (+https://bot.example/about); contact: https://bot.example/about",
         "scrapy-rep 0.1.0, Scrapy 2.19.0",
-        f"The archive of robots.txt files is archive/catalog.warc.gz, SHA-256 {sha256}",
     ]
+    assert found[EVIDENCE][1] == f"The archive is archive/catalog.warc.gz, SHA-256 {sha256}"
 
 
 def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
     report = report_samples.troubled()
-    answers = cards(report)
-    assert answers[DISALLOWED] == [
+    found = cards(report)
+    assert found[DISALLOWED] == [
         "Yes, 3",
         "337 requests were sent after a verdict that allows them.",
         "Exceptions: 1 request under an exception by mail; 3 requests with dont_obey_robotstxt.",
@@ -93,23 +99,25 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
         "redirect.",
         "2 by Disallow: /a, such as https://shop.example/a/1",
         "1 by Disallow: /a, such as https://news.example/a",
+        "Not sent: at least 65 requests (16 %): 36 because of a rule of the robots.txt, 29 because "
+        "the robots.txt was unreachable.",
         "By the record of the crawl itself, up to its last entry.",
     ]
     mine = ", ".join(f"https://news.example/a/mine/{number}" for number in range(3))
-    assert answers[EXCEPTIONS] == [
+    assert found[EXCEPTIONS] == [
         "Yes",
         "3 requests to https://news.example, with dont_obey_robotstxt. Rule of the site: "
         f"Disallow: /a, line 2, group *. URLs: {mine}",
         "1 request to https://news.example, allowed by a local rule (they agreed (mail)). Rule of "
         "the site: Disallow: /a, line 2, group *. URL: https://news.example/a/ours",
     ]
-    assert answers[PACE][0] == "No, 2 gaps shorter than the delay that applied"
+    assert found[PACE][0] == "No, 2 gaps shorter than the delay that applied"
     assert (
         "news.example: asked 2 s, applied 2 s, smallest 0.4 s; of 26 gaps, 2 shorter than applied, "
         "2 shorter than asked."
-    ) in answers[PACE]
+    ) in found[PACE]
     cells, details = row_of(report, "https://shop.example")
-    assert cells[1].endswith("Disallowed request")
+    assert cells[1].endswith("Disallowed")
     assert "States of the robots.txt" in details
     assert "No robots.txt, status 404" in details
     text = text_of(report)
@@ -122,9 +130,9 @@ def test_the_answers_of_a_crawl_that_did_what_it_should_not() -> None:
 def test_page_and_terminal_say_the_same(sample: Callable[[], Report]) -> None:
     report = sample()
     lines = [line.split("\x1f")[-1] for line in pages.report_summary(report).splitlines()]
-    answers = [line for found in cards(report).values() for line in found]
-    start = lines.index(answers[0])
-    assert lines[start : start + len(answers)] == answers
+    shown_lines = [line for found in cards(report).values() for line in found]
+    start = lines.index(shown_lines[0])
+    assert lines[start : start + len(shown_lines)] == shown_lines
     page = tree_of(report_page(report))
     text = _text(page.find("body"))
     sentences, *tables = pages.report_summary(report).split("\n\n")
@@ -134,30 +142,6 @@ def test_page_and_terminal_say_the_same(sample: Callable[[], Report]) -> None:
     (table,) = page.xpath("//table[contains(caption, 'gap is closest')]")
     cells = [[_text(cell) for cell in row] for row in table.iter("tr")]
     assert [line.replace(">", "").split("\x1f") for line in pace] == cells
-
-
-@pytest.mark.parametrize(
-    ("counts", "changes", "answer"),
-    [
-        (Counts(), {}, "No"),
-        (Counts(sent_exempt=1), {}, "No"),
-        (Counts(sent_exempt=1, exempt_not_known=1), {},
-         "No, except 1 request with dont_obey_robotstxt, of which no robots.txt is known"),
-        (Counts(sent_excepted=1), {"sent_is_known": False}, "Not known"),
-        (Counts(sent_excepted=1, sent_disallowed=1), {}, "Yes, 1"),
-        (Counts(sent_unchecked=1), {}, "Not known"),
-        (Counts(), {"sent_is_known": False}, "Not known"),
-        (Counts(), {"damage": "line 7 cannot be read"}, "Not known"),
-        (Counts(sent_disallowed=1), {"sent_is_known": False}, "Yes, 1"),
-        (Counts(final_url_disallowed=1), {}, "Yes, 1"),
-    ],
-)  # fmt: skip
-def test_whether_a_disallowed_page_was_requested(
-    counts: Counts, changes: dict[str, Any], answer: str
-) -> None:
-    report = report_samples.empty(report_samples.run(**changes))
-    report.totals = counts
-    assert cards(report)[DISALLOWED][0] == answer
 
 
 def test_what_is_known_of_an_exception() -> None:
@@ -178,22 +162,17 @@ def test_what_is_known_of_an_exception() -> None:
         "no robots.txt to judge by. Such as: https://0.example/a",
         f"1 request to https://0.example, {by_spider} Rule of the site: its robots.txt allows it.",
     ]
-    assert lines[9:] == ["and 2 other exceptions"]
+    assert lines[4:] == ["and 7 other exceptions"]
 
 
-def test_what_is_missing_is_said() -> None:
-    agent = "Scrapy/2.19.0 (+https://scrapy.org)"
-    run = report_samples.run(archive=None, scrapy_settings={}, user_agent=agent)
-    text = text_of(report_samples.empty(run))
-    for sentence in (
-        "0 origins", "No site asked for one",
-        "The record has no two requests to one host to which a delay applied.",
-        "The record has no request that was dropped.", "Nothing is left out.",
-        f"{agent}; no contact", "No archive was kept (REP_ARCHIVE).",
-    ):  # fmt: skip
-        assert sentence in text, sentence
+def test_a_page_without_rows_or_the_name_of_the_machine() -> None:
+    report = report_samples.empty(report_samples.run(archive=None, machine="host-7"))
+    text = text_of(report)
+    assert "host-7" in records.json_text(report)
+    assert "host-7" not in report_page(report)
+    assert "The record has no two requests to one host to which a delay applied." in text
+    assert "Files None is known." in text
     assert cards(not_shown())[PACE][0] == "Not known"
-    assert "In 1 run, the downloader does not show what it sends." in text_of(not_shown())
 
 
 def test_the_states_in_their_order() -> None:
@@ -207,14 +186,63 @@ def test_the_states_in_their_order() -> None:
         "unknown": "Not fetched plain",
     }  # fmt: skip
     report.origins = [OriginReport(f"https://{name}", name, name) for name in reversed(expected)]
+    chips = tree_of(report_page(report)).xpath("//table[@class='origins']//span")
+    found = [f"{_text(chip)} {chip.get('class')[6:]}" for chip in chips if chip.get("class")]
+    assert found == list(reversed(expected.values()))
+    states = ", ".join(f"1 {name.rpartition(' ')[0].lower()}" for name in expected.values())
+    assert f"10 origins: {states}" in text_of(report)
+
+
+def test_the_marks_of_an_origin_are_in_the_table_and_in_the_csv_file() -> None:
+    made = log()
+    sent(made, "https://e.example/", dont_obey_robotstxt=True)
+    made.waited("https://h.example", "backoff", 1)
+    paid = Request("https://p.example/", meta={"robotstxt": Verdict(True, Reason.NO_RULES)})
+    made.answered(Response(paid.url, 402), paid)
+    for _ in range(9):
+        sent(made, "https://a.example/", Verdict(True, Reason.NO_RULES))
+    sent(made, "https://d.example/", Verdict(False, Reason.VISIT_TIME))
+    report = made.report()
+    marks = {"d": "disallowed", "e": "exempt", "h": "held", "p": "paying", "a": ""}
     page = tree_of(report_page(report))
-    rows = page.xpath("//table[@class='bars']/tbody/tr")
-    found = [f"{_text(row[0])} {' '.join(row.xpath('.//rect/@class'))}" for row in rows]
-    assert found == list(expected.values())
-    assert {rect.get("width") for rect in page.xpath("//td[@class='bar']//rect")} == {"10.00"}
-    assert page.xpath("//td[@class='axis']//span/text()") == ["0", "50 %", "100 %"]
-    del report.origins[2:]  # fewer than three are a sentence
-    assert "2 origins: 1 unreachable, 1 not fetched" in text_of(report)
+    links = page.xpath("//article/a/@data-mark")
+    assert links == ["", "", "", "disallowed", "exempt", "", "held", "", ""]
+    assert set(tree_of(report_page(report_samples.report())).xpath("//article/a/@data-mark")) == {
+        ""
+    }
+    rows = page.xpath("//table[@class='origins']/tbody")
+    assert [row.get("data-marks") for row in rows] == list(marks.values())
+    assert [_text(row[0][1]) for row in rows] == [
+        f"Not fetched {mark.capitalize()}".strip() for mark in marks.values()
+    ]
+    first, *lines = csv.DictReader(StringIO(records.csv_text(report)))
+    assert (first["sent_disallowed"], first["state"], first["checked"]) == ("1", "unknown", "")
+    assert [line["origin"][8] + line["marks"] for line in [first, *lines]] == [
+        name + mark for name, mark in marks.items()
+    ]
+    checked = next(csv.DictReader(StringIO(records.csv_text(report_samples.report()))))
+    assert (checked["status"], checked["checked"]) == ("503", "2026-11-22T08:30:05.100000+00:00")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "widths", "parts"),
+    [([300, 299], None, 10), ([300, 300], 11, 11), ([8_000, 3_000], 92, 92)],
+)
+def test_a_crawl_of_more_than_ten_minutes_has_a_time_axis(
+    gaps: list[float], widths: int | None, parts: int
+) -> None:
+    made = log()
+    for gap in (0, *gaps):
+        made.clock.now += gap
+        sent(made, "https://a.example/", Verdict(True, Reason.NO_RULES))
+    report = made.report()
+    timeline = report.timeline
+    assert timeline is not None
+    assert (len(timeline.requests), sum(timeline.requests)) == (parts, 3)
+    assert timeline.seconds == (120 if sum(gaps) > 7_200 else 60)
+    assert timeline.longest_gap == max(gaps)
+    bars = tree_of(report_page(report)).xpath("//svg[@class='timeline']/rect")
+    assert len(bars) == (widths or 0)
 
 
 def test_the_title_says_source_and_date() -> None:
@@ -322,48 +350,7 @@ def test_links_tables_charts_and_headings_are_sound() -> None:
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-# Best practice
-
-MET, NOT_MET, NOT_TOLD, NOT_USED = "Met", "Not met", "Not for a machine to tell", "Not used"
-
-REP = "The Robots Exclusion Protocol is respected"
-USER_AGENT = "The user agent identifies the crawler, with a URL that describes it"
-SPEED = "The speed is limited, as the robots.txt asks"
-FILE_CACHE = "Caching directives of robots.txt files are supported"
-PAGE_CACHE = "Caching directives of pages are supported"
-BACKOFF = "The crawler backs off when a site has errors (5xx)"
-METHODS = "Pages are requested with GET"
-
-
-def points(report: Report, where: str = "//") -> dict[str, tuple[str, str]]:
-    """Return the judgment and the evidence of each point."""
-    rows = tree_of(report_page(report)).xpath(f"{where}table[@class='practice']/tbody/tr")
-    return {_text(row[1]): (_text(row[2]), _text(row[3])) for row in rows}
-
-
-def crawl(counts: dict[str, Any] | None = None, **changes: object) -> Report:
-    report = report_samples.empty(report_samples.run(**changes))
-    report.totals = Counts(9, 9, **(counts or {}))
-    return report
-
-
-def test_what_a_crawl_cannot_show_is_folded_away() -> None:
-    report = report_samples.report()
-    assert list(points(report)) == [
-        REP, USER_AGENT, BACKOFF, SPEED, METHODS, FILE_CACHE, PAGE_CACHE
-    ]  # fmt: skip
-    assert {judgment for judgment, _ in points(report).values()} == {MET}
-    assert list(points(crawl(), "//details/")) == [SPEED]
-    assert "Not for a machine to tell: whether the project respects X-Robots-Tag" in text_of(report)
-
-
-def with_header(header: str, *tokens: str) -> Report:
-    return crawl(tokens=list(tokens), scrapy_settings={"USER_AGENT": header})
-
-
-def with_cache(enabled: str, policy: str) -> Report:
-    settings = {"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"}
-    return crawl(scrapy_settings=settings)
+# The run
 
 
 def not_shown() -> Report:
@@ -373,47 +360,39 @@ def not_shown() -> Report:
     return report
 
 
-URL = "(+https://bot.example/about)"
+@pytest.mark.parametrize(
+    ("tokens", "agent", "answer"),
+    [
+        (["mybot"], "mybot/1 (+https://bot.example/about)", "contact: https://bot.example/about"),
+        (["mybot"], "mybot/1 (x@y@bot.example)", "contact: y@bot.example"),
+        (["mybot"], f"mybot/1 {'a' * 9_000}", "no contact"),
+        (["Scrapy"], "Scrapy/2.19.0 (+https://scrapy.org)", "no contact"),
+        ([], "1.0 (+https://bot.example/about)", "contact: https://bot.example/about"),
+    ],
+)
+def test_who_crawled(tokens: list[str], agent: str, answer: str) -> None:
+    run = report_samples.run(tokens=tokens, scrapy_settings={"USER_AGENT": agent})
+    report = report_samples.empty(run)
+    assert cards(report)[WHO][2].endswith(f"; {answer}")
+    (kind,) = tree_of(report_page(report)).xpath("//article[@id='who']/p/@class")
+    assert kind == ("answer plain" if tokens and answer != "no contact" else "answer warn")
 
 
 @pytest.mark.parametrize(
-    ("title", "report", "judgment", "evidence"),
+    ("changes", "judgment"),
     [
-        (REP, crawl({"sent_disallowed": 1}), NOT_MET, "1 request went to disallowed URLs."),
-        (REP, crawl({"sent_exempt": 2, "exempt_not_known": 2}), NOT_TOLD,
-         "The report does not know whether the sites agreed."),
-        (REP, crawl({"sent_exempt": 2}), MET,
-         "2 requests had dont_obey_robotstxt, and the robots.txt of the site allows them."),
-        (USER_AGENT, with_header(f"mybot/1 {URL}", "mybot"), MET, f"address: mybot/1 {URL}"),
-        (USER_AGENT, with_header("mybot/1 (x@y@bot.example)", "mybot"), MET, "mybot/1"),
-        (USER_AGENT, with_header(f"mybot/1 {'a' * 99_000}", "mybot"), NOT_MET, "mybot/1 aaa"),
-        (USER_AGENT, with_header("Scrapy/2.19.0 (+https://scrapy.org)", "Scrapy"), NOT_MET,
-         "of its own: Scrapy/2.19.0"),
-        (USER_AGENT, with_header(f"1.0 {URL}"), NOT_MET,
-         "A user agent has no product token, so no robots.txt can name it."),
-        (USER_AGENT, with_cache("", ""), NOT_TOLD, "does not have the header of the requests."),
-        (SPEED, crawl(), NOT_TOLD, "No site asked for one"),
-        (SPEED, report_samples.report(), MET,
-         "5 hosts had a delay. Of 118 gaps between requests, 0 were shorter than the delay that "
-         "applied, and 0 shorter than the site asked for."),
-        (SPEED, report_samples.troubled(), NOT_MET, "2 were shorter than the delay that applied"),
-        (SPEED, not_shown(), NOT_TOLD, "The record does not show each request that was sent."),
-        (FILE_CACHE, crawl(), MET, "for robots.txt files"),
-        (BACKOFF, crawl(downloads={"response_status_count/503": 2}), MET,
-         "Responses by status: 503: 2."),
-        (BACKOFF, crawl(settings={"REP_BACKOFF": "False"}), NOT_MET, "REP_BACKOFF is off."),
-        (METHODS, crawl(downloads={"request_method_count/GET": 4}), MET, "method: GET: 4."),
-        (METHODS, crawl(downloads={"request_method_count/POST": 1}), NOT_MET, "POST: 1."),
-        (METHODS, crawl(downloads={}), NOT_TOLD, "does not have the methods of requests."),
-        (PAGE_CACHE, with_cache("False", "RFC2616Policy"), NOT_USED, "HTTP cache is not on"),
-        (PAGE_CACHE, with_cache("1", "DummyPolicy"), NOT_USED, "does not use caching directives"),
-        (PAGE_CACHE, with_cache("1", "RFC2616Policy"), MET, "with the policy of RFC 2616"),
+        ({"downloads": {"request_method_count/GET": 4}}, {"methods": True, "caches": True}),
+        ({"downloads": {"request_method_count/POST": 1}}, {"methods": False, "caches": True}),
+        ({"downloads": {}}, {"methods": None, "caches": True}),
+        *(({"scrapy_settings": {"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"}},
+           {"methods": True, "caches": is_met}) for enabled, policy, is_met in (
+            ("False", "RFC2616Policy", False), ("1", "DummyPolicy", False),
+            ("1", "RFC2616Policy", True),
+        )),
     ],
 )  # fmt: skip
-def test_a_practice(title: str, report: Report, judgment: str, evidence: str) -> None:
-    found, text = points(report)[title]
-    assert found == judgment
-    assert evidence in text
+def test_a_practice(changes: dict[str, Any], judgment: dict[str, bool | None]) -> None:
+    assert answers.judged(report_samples.empty(report_samples.run(**changes))) == judgment
 
 
 # Surveys
@@ -491,7 +470,7 @@ def test_no_text_becomes_an_element_or_an_attribute(first: int) -> None:
     assert names_of(other) <= usual_names()[1]
     tree = tree_of(report)
     assert len(tree.xpath("//script")) == len(tree.xpath("//style")) == 1
-    assert len(tree.xpath("//section")) == 6
+    assert len(tree.xpath("//section")) == 5
     assert tree.xpath("//script/text()") == [str(pages.asset("page.js"))]
     assert len(tree_of(other).xpath("//section")) == 7
     summary = pages.survey_summary(report_samples.survey(*texts))

@@ -9,14 +9,9 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.protocol.access import AccessResult
 from scrapy_rep.stores import Entry, StoreError
-from scrapy_rep.stores.fallback import (
-    FIRST_RETRY,
-    RETRY_INTERVAL,
-    WARNING_INTERVAL,
-    FallbackStore,
-)
+from scrapy_rep.stores.fallback import FIRST_RETRY, RETRY_INTERVAL, WARNING_INTERVAL, FallbackStore
 from scrapy_rep.stores.sqlite import MemoryStore
-from tests.crawl.conftest import VirtualClock as Clock
+from testing.clock import FakeClock
 
 OLD, NEW = (Entry(AccessResult.SUCCESSFUL, at, 0, body=b"") for at in (1, 2))
 
@@ -36,8 +31,8 @@ class FailingStore(MemoryStore):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> FakeClock:
+    return FakeClock()
 
 
 @pytest.fixture
@@ -46,12 +41,12 @@ def failing() -> FailingStore:
 
 
 @pytest.fixture
-def store(failing: FailingStore, clock: Clock) -> FallbackStore:
+def store(failing: FailingStore, clock: FakeClock) -> FallbackStore:
     return FallbackStore(failing, clock=clock.monotonic)
 
 
 async def test_a_failed_store_is_tried_again_after_an_interval(
-    store: FallbackStore, failing: FailingStore, clock: Clock
+    store: FallbackStore, failing: FailingStore, clock: FakeClock
 ) -> None:
     await store.put("a", OLD)
     assert await store.reserve_host("a", 3000) == 0
@@ -70,7 +65,7 @@ async def test_a_failed_store_is_tried_again_after_an_interval(
 
 
 async def test_the_interval_doubles_until_the_store_works_again(
-    store: FallbackStore, failing: FailingStore, clock: Clock
+    store: FallbackStore, failing: FailingStore, clock: FakeClock
 ) -> None:
     failing.left = 0
     for _ in range(3):  # several calls fail at once
@@ -95,7 +90,9 @@ async def test_the_interval_doubles_until_the_store_works_again(
 
 
 @pytest.mark.parametrize("is_newer", [False, True])
-async def test_an_entry_without_a_claim_replaces_no_newer_one(clock: Clock, is_newer: bool) -> None:
+async def test_an_entry_without_a_claim_replaces_no_newer_one(
+    clock: FakeClock, is_newer: bool
+) -> None:
     """The file was claimed while the store had failed, and is put when the store works again."""
     failing = FailingStore()
     other, store = MemoryStore(failing._name), FallbackStore(failing, clock=clock.monotonic)
@@ -116,7 +113,7 @@ def messages(caplog: pytest.LogCaptureFixture, level: int) -> list[str]:
 
 
 async def test_the_log_has_one_warning_of_an_outage(
-    store: FallbackStore, failing: FailingStore, clock: Clock, caplog: pytest.LogCaptureFixture
+    store: FallbackStore, failing: FailingStore, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     failing.left = 0
@@ -133,7 +130,7 @@ async def test_the_log_has_one_warning_of_an_outage(
 
 
 async def test_a_store_that_fails_now_and_then_has_one_warning_an_hour(
-    store: FallbackStore, failing: FailingStore, clock: Clock, caplog: pytest.LogCaptureFixture
+    store: FallbackStore, failing: FailingStore, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     for number in range(1, 6):

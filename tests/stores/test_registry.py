@@ -21,37 +21,20 @@ SQLITE, REDIS, MEMORY, PATH = STORE_FORMS
 
 
 @pytest.mark.parametrize(
-    ("url", "form"),
+    ("form", "urls"),
     [
-        ("sqlite:///robots.db", SQLITE),
-        ("sqlite:////folder/robots.db", SQLITE),
-        ("sqlite:///", None),
-        ("sqlite://robots.db", None),
-        ("redis://h:6379/0", REDIS),
-        ("rediss://h", REDIS),
-        ("unix:///run/x.sock", REDIS),
-        ("redis+cluster://h:7000", REDIS),
-        ("rediss+cluster://h", REDIS),
-        ("redis+sentinel://h:1,h:2/main", REDIS),
-        ("rediss+sentinel://h/main/1", REDIS),
-        ("redis+other://h", None),
-        ("package.module.Class", PATH),
-        ("package.function", PATH),
-        ("package.1", None),
-        ("package.", None),
-        ("redis://", None),
-        ("redis:/h", None),
-        ("memory://a.b-c_1", MEMORY),
-        ("memory://", None),
-        ("memory://a/b", None),
-        ("memory://a b", None),
-        ("memory://a\n", None),
-        ("postgres://h/db", None),
-        ("redis", None),
+        (SQLITE, ["sqlite:///robots.db", "sqlite:////folder/robots.db"]),
+        (REDIS, ["redis://h:6379/0", "rediss://h", "unix:///run/x.sock", "redis+cluster://h:7000",
+                 "rediss+cluster://h", "redis+sentinel://h:1,h:2/main", "rediss+sentinel://h/a/1"]),
+        (PATH, ["package.module.Class", "package.function"]),
+        (MEMORY, ["memory://a.b-c_1"]),
+        (None, ["sqlite:///", "sqlite://robots.db", "redis+other://h", "package.1", "package.",
+                "redis://", "redis:/h", "redis", "postgres://h/db"]),
+        (None, ["memory://", "memory://a/b", "memory://a b", "memory://a\n"]),
     ],
-)
-def test_the_url_selects_the_type(url: str, form: str | None) -> None:
-    assert find_form(url) == form
+)  # fmt: skip
+def test_the_url_selects_the_type(form: str | None, urls: list[str]) -> None:
+    assert {url: find_form(url) for url in urls} == dict.fromkeys(urls, form)
 
 
 def test_the_forms_are_listed() -> None:
@@ -106,12 +89,19 @@ def test_a_value_without_a_usable_store_is_an_error(source: Any, message: str) -
 
 
 @pytest.mark.parametrize(
+    "url",
+    [
+        "redis://h:6379/0", "redis://h/0?db=1#x", "redis://[::1]:6379/0", "nonsense",
+        "sqlite:////folder/robots.db", "mybot/1.0 (+https://bot.example)",
+    ],
+)  # fmt: skip
+def test_a_url_without_a_password_is_shown_as_it_is(url: str) -> None:
+    assert without_password(url) == url
+
+
+@pytest.mark.parametrize(
     ("url", "shown"),
     [
-        ("redis://h:6379/0", "redis://h:6379/0"),
-        ("redis://h/0?db=1#x", "redis://h/0?db=1#x"),
-        ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
-        ("sqlite:////folder/robots.db", "sqlite:////folder/robots.db"),
         ("redis://user:pw@h", "redis://user:***@h"),
         ("redis+sentinel://u:pw@h:1,[::1]:2/a/1", "redis+sentinel://u:***@h:1,[::1]:2/a/1"),
         ("redis://pw@h", "redis://***@h"),  # a user name, which may be meant as a password
@@ -122,27 +112,17 @@ def test_a_value_without_a_usable_store_is_an_error(source: Any, message: str) -
         # in the query
         ("unix:///x.sock?password=pw", "unix:///x.sock?password=***"),
         ("redis://h/0?db=1&password=pw&protocol=3", "redis://h/0?db=1&password=***"),
-        ("redis://h/0?password=p#w", "redis://h/0?password=***"),
-        ("redis://h/0?password=p@w", "redis://h/0?password=***"),
-        ("redis://h/0?pass%77ord=pw", "redis://h/0?password=***"),
         ("redis://h/0?ssl_password=pw", "redis://h/0?ssl_password=***"),
-        # not percent-encoded
-        ("redis://:p#w@h/0", "redis://***"),
-        ("redis://:p/w@h/0", "redis://***"),
-        ("redis://:p?w@h/0", "redis://***"),
-        ("redis://user#pw@h/0", "redis://***"),
+        *((f"redis://h/0?{query}", "redis://h/0?password=***")
+          for query in ("password=p#w", "password=p@w", "pass%77ord=pw")),
+        # not percent-encoded, or invalid, such as with full-width digits, which no port has
+        *((f"redis://{rest}", "redis://***")
+          for rest in (":p#w@h/0", ":p/w@h/0", ":p?w@h/0", "user#pw@h/0", ":pw/0", "h:pw/0",
+                       "h:\uff11\uff12/0")),
         ("sqlite:////folder/a@b/robots.db", "sqlite://***"),
-        # invalid
-        ("redis://:pw/0", "redis://***"),
-        ("redis://h:pw/0", "redis://***"),
-        ("redis://h:\uff11\uff12/0", "redis://***"),  # full-width digits, which no port has
-        ("redis:/:pw@h/0", "***"),
-        (":pw@h/0", "***"),
-        ("h?password=pw", "***"),
-        ("mybot/1.0 (+https://bot.example)", "mybot/1.0 (+https://bot.example)"),
-        ("nonsense", "nonsense"),
+        *((text, "***") for text in ("redis:/:pw@h/0", ":pw@h/0", "h?password=pw")),
     ],
-)
+)  # fmt: skip
 def test_without_password(url: str, shown: str) -> None:
     assert without_password(url) == shown
 
@@ -156,17 +136,11 @@ PASSWORD = st.text("/?#@:&;=%[]\n ", max_size=4).map(lambda text: f"{text}Zk") |
     PASSWORD,
     st.sampled_from(
         [
-            "redis://:{}@h:6379/0",
-            "redis://user:{}@h",
-            "rediss://:{}@[::1]/0?db=1",
-            "unix://:{}@/x.sock",
-            "unix:///x.sock?password={}",
-            "redis://h/0?db=1&password={}",
-            "redis://h/0?password={}&db=1",
-            "postgres://user:{}@h/db",
-            "redis:/:{}@h",
+            "redis://:{}@h:6379/0", "redis://user:{}@h", "rediss://:{}@[::1]/0?db=1",
+            "unix://:{}@/x.sock", "unix:///x.sock?password={}", "redis://h/0?db=1&password={}",
+            "redis://h/0?password={}&db=1", "postgres://user:{}@h/db", "redis:/:{}@h",
         ]
     ),
-)
+)  # fmt: skip
 def test_any_password_is_hidden(password: str, url: str) -> None:
     assert "Zk" not in without_password(url.format(password))

@@ -277,7 +277,10 @@ async def test_only_the_owner_can_read_a_new_file(path: Path, existing: int | No
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("there", [True, False])
-def test_nothing_is_written_through_a_symbolic_link(path: Path, suffix: str, there: bool) -> None:
+def test_nothing_is_written_through_a_symbolic_link(
+    path: Path, suffix: str, there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_rep.stores.sqlite.BUSY_TIMEOUT", 0.1)
     target = path.with_name("precious")
     if there:
         target.write_bytes(b"Precious words.")

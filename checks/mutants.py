@@ -1,0 +1,192 @@
+"""How many small changes to the code the tests notice.
+
+A mutant is the package with one change in a function: a statement is removed, a condition negated,
+``<`` becomes ``<=``, and so on. The check runs the tests of the changed module and the simulation
+for a random sample, and prints the mutants that no test notices. ``--set run=0`` prints the sample.
+No library is used: cosmic-ray removes no statements, and a fifth of its mutants of this package are
+in annotations, which never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from testing.harness import ROOT, Duration, Options, Parameter, Result, Row
+
+DURATION = Duration(7200, 500)
+PARAMETERS = {
+    "number": Parameter(300, 20, "mutants"),
+    "seed": Parameter(1, 1, "chooses the sample; a smaller one is its beginning"),
+    "processes": Parameter(2, 2, "mutants at once"),
+    "run": Parameter(1, 1, "0: prints the sample, and runs nothing"),
+}
+PARTS = ("frontier", "fetch", "policies", "middleware.py", "origin.py", "stores", "pages")
+CRAWLS = {
+    "fetch": ("fetch", "redirects", "policy_store", "tdm_files"),
+    "frontier": ("pace", "backoff", "scheduler", "redis_scheduler"),
+    "middleware.py": ("middleware", "closing", "report", "pace"),
+    "origin.py": ("policy_store", "freshness", "outages"),
+    "pages": ("page_middleware",),
+    "policies": ("origins", "local_rules", "tdm_files"),
+    "stores": ("stores", "policy_store"),
+}
+"""The tests of crawls that belong to a part."""
+SECONDS = 900
+"""A mutant whose tests take longer is noticed: most of these never end."""
+
+SWAPPED: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
+    ast.And: ast.Or, ast.Or: ast.And, ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+}  # fmt: skip
+NOT_RUN = {"annotation", "returns", "decorator_list"}
+
+
+class Mutant(NamedTuple):
+    """A node of the tree of a module, and what replaces it."""
+
+    path: str
+    tree: ast.Module
+    parent: ast.AST
+    name: str
+    position: int | None
+    node: ast.stmt | ast.expr
+    other: ast.AST
+
+    def __str__(self) -> str:
+        before, after = (ast.unparse(each)[:80] for each in (self.node, self.other))
+        return f"{self.path}:{self.node.lineno}: {before} -> {after}".replace("\n", " ")
+
+    def source(self) -> str:
+        """Return the module with the change."""
+        self._put(self.other)
+        source = ast.unparse(self.tree)
+        self._put(self.node)
+        return source
+
+    def _put(self, node: ast.AST) -> None:
+        if self.position is None:
+            setattr(self.parent, self.name, node)
+        else:
+            getattr(self.parent, self.name)[self.position] = node
+
+    def tests(self) -> list[str]:
+        """Return the tests of the module. The fastest ones come first."""
+        part = self.path.split("/")[1]
+        name = f"test_{part}" if part.endswith(".py") else part
+        crawls = [f"crawl/test_{each}.py" for each in CRAWLS[part]]
+        tests = [f"tests/{each}" for each in (name, "test_simulation.py", *crawls)]
+        return [each for each in tests if (ROOT / each).exists()]
+
+
+def others(node: ast.AST, name: str) -> Iterator[ast.AST]:
+    """Yield what may replace a node, which is the field ``name`` of its parent."""
+    match node:
+        case ast.expr() if name in ("test", "ifs"):
+            yield ast.UnaryOp(ast.Not(), node)
+        case ast.Expr(ast.Call(ast.Attribute(ast.Attribute(attr="_logger") | ast.Name("logger")))):
+            return  # the text of the log has tests of its own
+        case ast.Expr(ast.Call() | ast.Await()) | ast.AugAssign() | ast.Delete():
+            yield ast.Pass()
+        case ast.Assign([ast.Attribute() | ast.Subscript()]):
+            yield ast.Pass()
+    match node:
+        case ast.Compare(left, [operator], right) if type(operator) in SWAPPED:
+            yield ast.Compare(left, [SWAPPED[type(operator)]()], right)
+        case ast.BoolOp(operator, values):
+            yield ast.BoolOp(SWAPPED[type(operator)](), values)
+        case ast.BinOp(left, operator, right) if type(operator) in SWAPPED:
+            yield ast.BinOp(left, SWAPPED[type(operator)](), right)
+        case ast.Constant(bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(int() | float() as value):
+            yield ast.Constant(value + 1)
+        case ast.Name("max" | "min" as function):
+            yield ast.Name("min" if function == "max" else "max")
+
+
+def mutants_of(path: Path) -> Iterator[Mutant]:
+    """Yield all mutants of a module, in the order of its tree."""
+    tree = ast.parse(path.read_text("utf-8"))
+    defined = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = [each for each in ast.walk(tree) if isinstance(each, defined)]
+    for parent in dict.fromkeys(node for function in functions for node in ast.walk(function)):
+        for name, value in ast.iter_fields(parent):
+            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(node, (ast.stmt, ast.expr)) and name not in NOT_RUN:
+                    for other in others(node, name):
+                        place = path.relative_to(ROOT).as_posix()
+                        yield Mutant(place, tree, parent, name, index, node, other)
+
+
+def sample(number: int, seed: int) -> list[Mutant]:
+    """Return a random sample of the mutants."""
+    parts = [ROOT / "scrapy_rep" / part for part in PARTS]
+    paths = [path for part in parts for path in sorted(part.glob("*.py")) or [part]]
+    found = [mutant for path in paths for mutant in mutants_of(path)]
+    random.Random(seed).shuffle(found)
+    return found[:number]
+
+
+def is_noticed(mutant: Mutant, copy: Path) -> bool:
+    """Run the tests of a mutant in a copy of the tree. Returns whether one fails, or never ends."""
+    (copy / mutant.path).write_text(mutant.source(), "utf-8")
+    tests = subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-n0", "-qx", "--reactor=asyncio", *mutant.tests()],
+        cwd=copy,
+        env={**os.environ, "PYTHONPATH": str(copy)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        return tests.wait(SECONDS) != 0
+    except subprocess.TimeoutExpired:
+        os.killpg(tests.pid, signal.SIGKILL)
+        return tests.wait() != 0
+    finally:
+        shutil.copyfile(ROOT / mutant.path, copy / mutant.path)
+
+
+def run(options: Options) -> Result:
+    """Run the tests of each mutant. The details are those that no test notices."""
+    mutants = sample(options.number("number"), options.number("seed"))
+    if not options.number("run"):
+        return Result([Row("mutants", len(mutants), "changes")], [*map(str, mutants)])
+    copies = SimpleQueue[Path]()
+
+    def check(mutant: Mutant) -> bool:
+        copy = copies.get()
+        found = is_noticed(mutant, copy)
+        copies.put(copy)
+        sys.stderr.write(f"{'noticed' if found else 'SURVIVES'}: {mutant}\n")
+        return found
+
+    processes = options.number("processes")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as threads:
+        for number in range(processes):
+            ignored = shutil.ignore_patterns(".git", ".venv*", "build")
+            copies.put(Path(shutil.copytree(ROOT, Path(folder, str(number)), ignore=ignored)))
+        found = [*threads.map(check, mutants)]
+    alive = [str(mutant) for mutant, noticed in zip(mutants, found, strict=True) if not noticed]
+    share = 100 * len(alive) / len(mutants)
+    return Result(
+        [
+            Row("mutants", len(mutants), "changes"),
+            Row("mutants that no test notices", share, "%", 10),
+        ],
+        alive,
+    )
