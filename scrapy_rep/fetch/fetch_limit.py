@@ -104,8 +104,8 @@ class FetchLimit:
         self._waiting: dict[Permit, None] = {}
 
     def can_begin(self) -> bool:
-        """Whether a fetch may begin now. One may wait until the oldest fetch ends."""
-        return not self._waiting
+        """Whether a fetch may begin now. If not, :meth:`end_oldest` may make room for one."""
+        return self._is_free() and not self._waiting
 
     def _is_free(self) -> bool:
         return len(self.in_progress) < self._most
@@ -132,11 +132,11 @@ class FetchLimit:
             self.in_progress[permit] = self._clock.monotonic()
             fire(permit.granted, None)
         if self._waiting:
-            self._end_oldest()
-        else:
+            self.end_oldest()
+        elif self._is_free():
             self._engine.wake()
 
-    def _end_oldest(self) -> None:
+    def end_oldest(self) -> None:
         """End the oldest fetch if all permits are taken and it has taken :data:`OLD` seconds."""
         if self._is_free() or self._has_pool:
             return

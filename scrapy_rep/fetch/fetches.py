@@ -43,8 +43,7 @@ class Fetches:
         self._policies = policies
         self._origins = policies.origins
         self._store = store
-        self.can_begin = fetcher.limit.can_begin
-        """Returns whether one more fetch may begin now (REP_CONCURRENT_ROBOTSTXT_REQUESTS)."""
+        self.limit = fetcher.limit
         self.recent = fetcher.recent
         self._bodies: dict[str, bytes] | None = None
 

@@ -173,7 +173,10 @@ class Frontier:
 
     def _begin_fetches(self, unknown: Ranked) -> None:
         """Begin fetches for the first queues that need one, as far as the crawl needs them soon."""
-        while unknown.size and self._look_ahead.may_fetch(self._ready):
+        while unknown.size and self._look_ahead.needs_fetch(self._ready):
+            if not self.fetches.limit.can_begin():
+                self.fetches.limit.end_oldest()
+                return
             queue = unknown.first()
             self._look_ahead.note_fetch()
             self.update(queue)

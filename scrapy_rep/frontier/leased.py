@@ -221,7 +221,11 @@ class LeasedQueues(Queues):
 
     def _new_wanted(self, wanted: int) -> tuple[int, int]:
         """Return how many requests of new hosts to lease, at most and at least."""
-        if not wanted or not self.frontier.fetches.can_begin():
+        limit = self.frontier.fetches.limit
+        has_room = limit.can_begin()
+        if wanted and not has_room:
+            limit.end_oldest()
+        if not wanted or not has_room:
             return 0, 0
         new = max(self._ahead // 2 - self.unknown.size, 0)
         return new, int(not self.unknown.size)

@@ -44,12 +44,11 @@ class LookAhead:
         """
         return self._since_drop >= PAGES_IN_BETWEEN if ready else not dropping
 
-    def may_fetch(self, ready: int) -> bool:
-        """Whether a fetch may begin: another queue is needed soon, or a new site has its turn."""
+    def needs_fetch(self, ready: int) -> bool:
+        """Whether a fetch is due: another queue is needed soon, or a new site has its turn."""
         coming, most = len(self._fetches.recent), LOOK_AHEAD * self._concurrency
-        is_needed = ready < self._concurrency and ready + coming < most
-        is_needed = is_needed or self._since_fetch >= PAGES_IN_BETWEEN
-        return is_needed and self._fetches.can_begin()
+        is_soon = ready < self._concurrency and ready + coming < most
+        return is_soon or self._since_fetch >= PAGES_IN_BETWEEN
 
 
 class Readers:

@@ -115,8 +115,15 @@ class FakePolicies:
             return READY
         return self.gates[address.origin]
 
+    @property
+    def limit(self) -> FakePolicies:
+        return self
+
     def can_begin(self) -> bool:
         return self.free > 0
+
+    def end_oldest(self) -> None:
+        """End no fetch."""
 
     def begin(self, origin: str, request: Request) -> None:
         self.free -= 1
