@@ -210,10 +210,8 @@ def forget_cached_response(request: Request) -> None:
 
 def is_of_media_pipeline(request: Request) -> bool:
     """Whether a media pipeline makes a request, and not another caller of the engine."""
-    is_any_status = not request.meta.keys().isdisjoint(
-        ("handle_httpstatus_all", "handle_httpstatus_list")
-    )
-    return request.callback is NO_CALLBACK and is_any_status
+    keys = ("handle_httpstatus_all", "handle_httpstatus_list")
+    return request.callback is NO_CALLBACK and any(key in request.meta for key in keys)
 
 
 def proxy_keys(page: Request) -> set[str]:

@@ -240,7 +240,7 @@ def _page(response: Response, agent: Agent, check: Check, tdm: TdmRule | None) -
         left_out=max(len(stated) - MAX_STATEMENTS, 0),
         indexable=found.indexable,
         nofollow=found.nofollow,
-        usage=usage.evaluated([*robots, *uses_in(response)], found.tdm_reservation),
+        usage=usage.evaluated([*robots, *uses_in(response).values()], found.tdm_reservation),
         licenses=tuple(found.licenses),
     )
     location = response.headers.get("Location")

@@ -347,22 +347,14 @@ def header_lines(response: Response, name: str) -> list[str]:
     return [line.decode("latin-1") for line in response.headers.getlist(name)]
 
 
-def uses_in(response: Response) -> list[usage.Signals]:
-    """Return what the headers of a response state about the use of its content."""
-    signals = [usage.content_signals(line) for line in header_lines(response, "Content-Signal")]
+def uses_in(response: Response) -> dict[str, usage.Signals]:
+    """Return the headers of a response about the use of its content, each with what it states."""
     # RFC 9651 §4.2: all lines of a field are one dictionary.
-    stated = usage.content_usage(", ".join(header_lines(response, "Content-Usage")))
-    return [*signals, stated]
-
-
-def refusal_in(response: Response, name: str) -> str | None:
-    """Return the header of a response that refuses a use, or None."""
-    for header in ("Content-Signal", "Content-Usage"):
-        for line in header_lines(response, header):
-            stated = usage.content_signals(line), usage.content_usage(line)
-            if usage.refused([name], usage.evaluated([stated[header == "Content-Usage"]])):
-                return f"{header}: {line}"
-    return None
+    line = ", ".join(header_lines(response, "Content-Usage"))
+    found: dict[str, usage.Signals] = {f"Content-Usage: {line}": usage.content_usage(line)}
+    for line in header_lines(response, "Content-Signal"):
+        found[f"Content-Signal: {line}"] = usage.content_signals(line)
+    return found
 
 
 def terms_of(response: Response) -> AccessTerms | None:

@@ -36,7 +36,6 @@ from .directives import (
     Statement,
     directives_of,
     merge,
-    refusal_in,
     stated_in,
     terms_of,
     uses_in,
@@ -182,7 +181,7 @@ class PageDirectivesMiddleware(OutputObserver):
             stated = [statement for _, statement in policies]
             stated += [robots.content_signals(url, tokens), robots.content_usage(url, tokens)]
         if not _USAGE_HEADERS.isdisjoint(response.headers):
-            stated += uses_in(response)
+            stated += uses_in(response).values()
         if not stated and directives is NO_DIRECTIVES:  # the usual case
             return NO_DIRECTIVES, {}, ()
         return directives, usage.evaluated(stated, directives.tdm_reservation), statements
@@ -237,14 +236,18 @@ class PageDirectivesMiddleware(OutputObserver):
         for statement in statements if value else ():
             if getattr(merge([statement]), field) == value:
                 return str(statement)
-        line, policies, request = refusal_in(response, name), self._policies, response.request
-        robots = None if policies is None else policies.stated_usage(response)[0]
-        if line is None and robots is not None and request is not None:
-            group = robots.verdict("/", self._tokens(request)).agent
-            text = b"\n" + (robots.text or b"")
-            line = refusing_line(robots, text, response.url, group, name)
-            return f"robots.txt, {line}" if line else "robots.txt"
-        return line or "its headers"
+        for header, stated in uses_in(response).items():
+            if usage.refused([name], usage.evaluated([stated])):
+                return header
+        assert self._policies is not None
+        assert response.request is not None
+        robots, _ = self._policies.stated_usage(response)
+        if robots is None:  # it is no longer in memory
+            return "robots.txt"
+        group = robots.verdict("/", self._tokens(response.request)).agent
+        text = b"\n" + (robots.text or b"")
+        line = refusing_line(robots, text, response.url, group, name)
+        return f"robots.txt, {line}" if line else "robots.txt"
 
     async def _drop(self, item: Any, response: Response, reason: _Refusal) -> None:
         """Drop an item with the log, signal and stats of an item that a pipeline drops."""
