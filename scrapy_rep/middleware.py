@@ -28,19 +28,11 @@ from .frontier.queued import AnswerObserver, FrontierOwner
 from .logs import spider_logger
 from .origin import Origin
 from .pages.directives import directives_when_asked, merge, stated_in_headers
-from .pages.middleware import NOT_RETRIED
 from .policies.gate import Gate, Kind, Place
 from .protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
 from .protocol.verdict import Reason, Verdict
 from .scrapy_internals import MAX_EXTRA, is_of_media_pipeline
-from .settings import (
-    CACHED_FLAG,
-    DONT_OBEY,
-    DONT_RETRY,
-    PAGE_DIRECTIVES,
-    ROBOTSTXT,
-    read_settings,
-)
+from .settings import CACHED_FLAG, DONT_OBEY, PAGE_DIRECTIVES, ROBOTSTXT, read_settings
 from .startup import abort_on_setting_error, warn_about_configuration
 
 if TYPE_CHECKING:
@@ -164,8 +156,6 @@ class RobotsTxtMiddleware(FrontierOwner):
         if response is not None:
             self._recorder.count("robotstxt/answered_count")
             self.frontier.end(request, sent=False)
-            if response.status >= 400:
-                request.meta[DONT_RETRY] = NOT_RETRIED
         return response
 
     def _apply_pace(self, request: Request) -> Gate:

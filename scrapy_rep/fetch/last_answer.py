@@ -13,8 +13,9 @@ from ..origin import Origin, State
 from ..protocol.paths import ROBOTS_TXT, path_of
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
-FLAGS = (CACHED_FLAG, "scrapy_rep")
-"""The flags of the response. With the first one, Scrapy's HTTP cache does not store it."""
+FLAG = "scrapy_rep"
+"""The flag of such a response. It has another one, so that Scrapy's HTTP cache does not store it.
+"""
 
 
 def gets_last_answer(request: Request) -> bool:
@@ -39,4 +40,4 @@ def last_answer(origin: Origin, request: Request) -> Response | None:
     if body is None:
         return None
     headers = {"Content-Type": "text/plain; charset=utf-8"}
-    return TextResponse(request.url, status, headers, body, FLAGS, request)
+    return TextResponse(request.url, status, headers, body, [CACHED_FLAG, FLAG], request)

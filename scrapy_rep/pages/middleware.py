@@ -20,6 +20,7 @@ from scrapy.utils.log import logformatter_adapter
 
 from .. import settings
 from ..exceptions import ItemNotIndexable, ItemUsageRefused
+from ..fetch.last_answer import FLAG
 from ..frontier.frontier import Frontier
 from ..frontier.queued import AnswerObserver, OutputObserver, find_frontier
 from ..logs import plural, spider_logger
@@ -294,8 +295,8 @@ class AnswerMiddleware(AnswerObserver):
     """Holds the host of a response that asks for fewer requests, whoever made the response.
 
     It is near the downloader, so RetryMiddleware has not yet replaced the response, which a
-    download handler or another middleware has made. It also excludes a page that requires a payment
-    or a license from retries.
+    download handler or another middleware has made. It also excludes from retries a page that
+    requires a payment or a license, and the last answer for a robots.txt.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -314,7 +315,8 @@ class AnswerMiddleware(AnswerObserver):
         """Return the response as it is."""
         # Scrapy's RetryMiddleware and others do not retry a request with ``dont_retry``.
         kept = settings.DONT_RETRY, settings.IS_ROBOTSTXT_REQUEST
-        if terms_of(response) is not None and not any(map(request.meta.get, kept)):
+        is_final = FLAG in response.flags or terms_of(response) is not None
+        if is_final and not any(map(request.meta.get, kept)):
             request.meta[settings.DONT_RETRY] = NOT_RETRIED
         if self._frontier is not None:
             self._frontier.note_response(request, response)
