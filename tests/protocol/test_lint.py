@@ -89,6 +89,7 @@ MISTAKES = [
     ("User-agent: all\nDisallow: /a", "R309", 1, "warning", "'*'"),
     ("User-agent: Mozilla/5.0 (compatible; GPTBot/1.2)\nDisallow: /a", "R310", 1, "warning",
      "'GPTBot'"),
+    ("User-agent: __usage_ai\nDisallow: /a", "R313", 1, "error", "'__usage_ai-training'"),
     ("User-agent: GPT-bot\nDisallow: /a", "R311", 1, "warning", "'GPTBot'"),
     ("User-agent: ChatGPT\nDisallow: /a", "R311", 1, "warning", "'ChatGPT-User'"),
     ("User-agent: Googelbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
@@ -710,38 +711,7 @@ TIE = "decides, as of equally long rules an Allow wins: line"
         (ALL + "Disallow: /a\nAllow: /a", 2, f"disallow '/a' never {TIE} 3 does"),
         ("User-agent: A\nUser-agent: b\nAllow: /\nUser-agent: B\nUser-agent: a\nDisallow: /", 6,
          f"in the groups for 'a, b' taken together, disallow '/' never {TIE} 3 does"),
-    ],
-)  # fmt: skip
-def test_rules_of_all_groups_of_a_crawler(text: str, line: int, message: str) -> None:
-    (found,) = lint(text.encode(), select=["R404"])
-    assert (found.line, found.message) == (line, message)
-
-
-rules = st.lists(
-    st.tuples(
-        st.sampled_from(["Allow", "Disallow"]),
-        st.one_of(
-            patterns.map(lambda text: text.replace("#", "").replace("\0", "")),
-            st.lists(st.sampled_from([*"//**ab$?", "/index.html"]), max_size=7).map("".join),
-        ),
-    ),
-    max_size=8,
-).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
-
-
-@given(rules, rules, paths)
-def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
-    found = dead(first + ALL + second)
-    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
-    assert verdict.rule is None or verdict.rule.line - 1 not in found
-
-
-# The use of content
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
+        # Statements about the use of content that contradict each other
         (ALL + "Content-Signal: ai-train=yes\nContent-Usage: train-ai=n\nAllow: /", 2,
          "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
         (ALL + "Content-Usage: /a ai-use=y\nContent-Signal: /a* ai-input=no\nAllow: /", 2,
@@ -765,9 +735,32 @@ def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) 
          "which crawls for it: that holds"),
     ],
 )  # fmt: skip
-def test_statements_that_contradict_each_other(text: str, line: int, message: str) -> None:
-    (found,) = lint(text.encode(), select=["R608"])
-    assert (found.line, found.message, str(found.severity)) == (line, message, "info")
+def test_findings_about_several_groups(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R404", "R608"])
+    assert (found.line, found.message) == (line, message)
+    assert found.severity == {"R404": "warning", "R608": "info"}[found.code]
+
+
+rules = st.lists(
+    st.tuples(
+        st.sampled_from(["Allow", "Disallow"]),
+        st.one_of(
+            patterns.map(lambda text: text.replace("#", "").replace("\0", "")),
+            st.lists(st.sampled_from([*"//**ab$?", "/index.html"]), max_size=7).map("".join),
+        ),
+    ),
+    max_size=8,
+).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
+
+
+@given(rules, rules, paths)
+def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
+    found = dead(first + ALL + second)
+    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
+    assert verdict.rule is None or verdict.rule.line - 1 not in found
+
+
+# The use of content
 
 
 @pytest.mark.parametrize(
