@@ -2,7 +2,7 @@
 
 `MISTAKES` are those that Google's documentation, Lighthouse's audit, Yandex' analysis and public
 checkers name, each planted in a file of its own. The finding must be there, with its line and
-severity, and its advice must say what to write.
+severity, between the marks « and » if there are any, and its advice must say what to write.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ MISTAKES = [
     ("User-agent: all\nDisallow: /a", "R309", 1, "warning", "'*'"),
     ("User-agent: Mozilla/5.0 (compatible; GPTBot/1.2)\nDisallow: /a", "R310", 1, "warning",
      "'GPTBot'"),
+    ("User-agent: __usage_ai\nDisallow: /a", "R313", 1, "error", "'__usage_ai-training'"),
     ("User-agent: GPT-bot\nDisallow: /a", "R311", 1, "warning", "'GPTBot'"),
     ("User-agent: ChatGPT\nDisallow: /a", "R311", 1, "warning", "'ChatGPT-User'"),
     ("User-agent: Googelbot\nDisallow: /a", "R311", 1, "warning", "'Googlebot'"),
@@ -116,9 +117,6 @@ MISTAKES = [
     (ALL + "Disallow\uff1a/a", "R201", 2, "error", "write ':' in place of '\uff1a'"),
     (ALL + "Sitemap \uff1a https://h/s.xml", "R201", 2, "error", "write ':' in place of '\uff1a'"),
     ("User-agent : *\nDisallow: /a", "R210", 1, "info", "user-agent:"),
-    (ALL + "Disallow /a", "R202", 2, "warning", "disallow:"),
-    (ALL + "Dissallow: /a", "R203", 2, "warning", "disallow:"),
-    (ALL + "Dsallow: /a", "R205", 2, "error", "disallow:"),
     (ALL + "// a comment", "R211", 2, "warning", "'#'"),
     *((ALL + f"Disallow: /a {mark} b", "R211", 2, "warning", "'#'")
       for mark in ("//", ";", "--", "/*")),
@@ -140,7 +138,6 @@ MISTAKES = [
     ("Sitemap: www.example.com/sitemap.xml", "R502", 1, "error", "whole URL"),
     ("Sitemap: file:///sitemap.xml", "R502", 1, "error", "whole URL"),
     # Values and names that are unreadable.
-    (ALL + "Disallow /a: /b", "R203", 2, "warning", "disallow:"),
     (ALL + "crawl-delays: 1", "R205", 2, "error", "crawl-delay:"),
     (ALL + "Disallow = /a", "R201", 2, "error", "disallow:"),
     (ALL + "Disallow: http://[h/", "R402", 2, "error", "belong into its own robots.txt"),
@@ -166,75 +163,60 @@ MISTAKES = [
     ("Sitemap: http://[a", "R502", 1, "error", "whole URL"),
     ("License: /a.xml", "R502", 1, "error", "whole URL"),
     ("License:", "R502", 1, "error", "whole URL"),
+    # With the place of the finding between marks.
+    (ALL + "  Disallow: /ツ«\udce9»", "R104", 2, "warning", "as UTF-8"),
+    (ALL + "  Disallow: /a«\0» \0 # \0", "R105", 2, "warning", "remove it"),
+    (ALL + "«Disallow: /" + "a" * 16_649 + "» # b", "R107", 2, "warning", "shorter line"),
+    (ALL + "«Please go away now» # b", "R201", 2, "error", "'#'"),
+    (ALL + " «Disallow» /a", "R202", 2, "warning", "'disallow:'"),
+    (ALL + "«license»\thttp://h/l.xml", "R202", 2, "error", "'license:'"),
+    (ALL + "«Dissallow» : /a", "R203", 2, "warning", "'disallow:'"),
+    ("«USER AGENT»:*\nAllow: /", "R203", 1, "warning", "'user-agent:'"),
+    (ALL + "«crawldelay»: 1", "R203", 2, "warning", "'crawl-delay:'"),
+    (ALL + "«Disallaw from»: /a", "R203", 2, "warning", "'disallow:'"),
+    (ALL + "«Disallow /a»: /b", "R203", 2, "warning", "'disallow:'"),
+    (ALL + "«Dsallow»: /a", "R205", 2, "error", "'disallow:'"),
+    (ALL + "«foo»: /a", "R206", 2, "info", "a mistake"),
+    (" «Disallow: /a»  # b\n" + ALL, "R301", 1, "error", "'User-agent: *'"),
+    ("User-agent: «Googlebot/2.1 (+http://g)»", "R304", 1, "info", "'Googlebot'"),
+    ("User-agent: «MJ12bot/1»", "R306", 1, "info", "underscores only"),
+    ("User-agent: «360Spider»", "R306", 1, "info", "underscores only"),
+    ("User-agent: «+bot/2»", "R306", 1, "info", "underscores only"),
+    ("User-agent: «Mozilla/5.0 (compatible; Two Words bot)»", "R306", 1, "info",
+     "underscores only"),
+    ("User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", "R306", 1, "info", "underscores only"),
+    ("User-agent: «Mozilla/5.0 (compatible; a; +b)»", "R310", 1, "warning", "'a'"),
+    (ALL + "Disallow:  «wp-*?a=b» # b", "R401", 2, "error", "'/wp-*?a=b'"),
+    (ALL + "  «//» Disallow: /a", "R211", 2, "warning", "'#'"),
+    (ALL + "Disallow: /a«<br />» # b", "R212", 2, "warning", "the HTML"),
+    ("User-agent: a «\\n» Disallow: /a", "R207", 1, "error", "its own"),
+    (ALL + "Crawl-delay «\uff1a» 1", "R201", 2, "error", "':'"),
+    (ALL + "Disallow: «ツ»", "R403", 2, "error", "'/*ツ'"),
+    (ALL + "Disallow: «https://h/a?b»", "R402", 2, "error", "'/a?b'"),
+    (ALL + "Disallow: «?q=»", "R403", 2, "error", "'/*?q='"),
+    (ALL + "Disallow: «h:80/a»", "R403", 2, "error", "'/*h:80/a'"),
+    (ALL + "Allow: /ab*\n«Disallow: /ab» # b", "R404", 3, "warning", "the line"),
+    (ALL + "Crawl-delay: «soon» # b", "R501", 2, "error", "or 0.5"),
+    (ALL + "Content-Usage: «/a ai-train=n»", "R605", 2, "error", "or search"),
+    (ALL + "Disallow: /\n«AllowAITraining»: /a", "R607", 3, "error", "'Content-Usage: train-ai=n'"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "code", "line", "severity", "advice"), MISTAKES)
 def test_mistakes(text: str, code: str, line: int, severity: str, advice: str) -> None:
-    findings = {str(one.code): one for one in lint(text.encode(), crawlers=CRAWLERS)}
+    before, mark, rest = text.partition("«")
+    inside, _, after = rest.partition("»")
+    body = f"{before}{inside}{after}".encode("utf-8", "surrogateescape")
+    findings = {str(one.code): one for one in lint(body, crawlers=CRAWLERS)}
     found = findings.pop(code)
+    column = len(before) - before.rfind("\n")
+    assert not mark or (found.column, found.end_column) == (column, column + len(inside))
     assert (found.line, str(found.severity)) == (line, severity)
     assert str(found).startswith(f"line {line}: {severity}: {found.message}; ")
     assert advice in found.advice
     # What is in effect a closed site is reported, too, whatever the reason, and so is a sitemap
     # without its URL.
     assert findings.keys() <= {"R312", "R502"}
-
-
-# The place of a finding is written in the file: between the marks « and ».
-PLACES: list[tuple[Code, str, str | None]] = [
-    (Code.NOT_UTF_8, ALL + "  Disallow: /ツ«\udce9»", None),
-    (Code.NUL_BYTE, ALL + "  Disallow: /a«\0» \0 # \0", None),
-    (Code.LONG_LINE, ALL + "«Disallow: /" + "a" * 16_649 + "» # b", None),
-    (Code.NO_COLON, ALL + "«Please go away now» # b", None),
-    (Code.MISSING_COLON, ALL + " «Disallow» /a", ":"),
-    (Code.MISSING_COLON, ALL + "«license»\thttp://h/l.xml", ":"),
-    (Code.MISSPELLED_FIELD, ALL + "«Dissallow» : /a", "Disallow"),
-    (Code.MISSPELLED_FIELD, "«USER AGENT»:*\nAllow: /", "User-agent"),
-    (Code.MISSPELLED_FIELD, ALL + "«crawldelay»: 1", "Crawl-delay"),
-    (Code.MISSPELLED_FIELD, ALL + "«Disallaw from»: /a", None),
-    (Code.MISSPELLED_FIELD, ALL + "«Disallowed» /a", "Disallow"),
-    (Code.MISSPELLED_FIELD, ALL + "«Disallow /a»: /b", None),
-    (Code.UNREAD_FIELD, ALL + "«Dsallow»: /a", None),
-    (Code.UNKNOWN_FIELD, ALL + "«foo»: /a", None),
-    (Code.OUTSIDE_GROUP, " «Disallow: /a»  # b\n" + ALL, None),
-    (Code.TOKEN_WITH_VERSION, "User-agent: «Googlebot/2.1 (+http://g)»", ""),
-    (Code.TOKEN_CUT, "User-agent: «MJ12bot/1»", None),
-    (Code.TOKEN_CUT, "User-agent: «360Spider»", None),
-    (Code.TOKEN_CUT, "User-agent: «+bot/2»", None),
-    (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; Two Words bot)»", None),
-    (Code.TOKEN_CUT, "User-agent: «Mozilla/5.0 (compatible; MSIE 8.0)»", None),
-    (Code.HEADER_AS_TOKEN, "User-agent: «Mozilla/5.0 (compatible; a; +b)»", "a"),
-    (Code.MISSING_SLASH, ALL + "Disallow:  «wp-*?a=b» # b", "/"),
-    (Code.OTHER_COMMENT_MARK, ALL + "  «//» Disallow: /a", None),
-    (Code.HTML_IN_LINE, ALL + "Disallow: /a«<br />» # b", None),
-    (Code.SEVERAL_RECORDS, "User-agent: a «\\n» Disallow: /a", None),
-    (Code.NO_COLON, ALL + "Crawl-delay «\uff1a» 1", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «ツ»", None),
-    (Code.URL_AS_PATTERN, ALL + "Disallow: «https://h/a?b»", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «?q=»", None),
-    (Code.UNMATCHABLE_PATTERN, ALL + "Disallow: «h:80/a»", None),
-    (Code.NEVER_DECIDES, ALL + "Allow: /ab*\n«Disallow: /ab» # b", None),
-    (Code.UNREADABLE_VALUE, ALL + "Crawl-delay: «soon» # b", None),
-    (Code.OTHER_LABEL, ALL + "Content-Usage: «/a ai-train=n»", None),
-    (Code.AI_TRAINING_FIELD, ALL + "Disallow: /\n«AllowAITraining»: /a", None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("code", "robots_txt", "correction"), PLACES)
-def test_codes_and_columns(code: Code, robots_txt: str, correction: str | None) -> None:
-    before, rest = robots_txt.split("«", 1)
-    inside, after = rest.split("»", 1)
-    body = (before + inside + after).encode("utf-8", "surrogateescape")
-    column = len(before) - before.rfind("\n")
-    place = (before.count("\n") + 1, column, column + len(inside))
-    found = [finding for finding in lint(body) if finding.code is code]
-    assert [(one.line, one.column, one.end_column) for one in found][:1] == [place], lint(body)
-    is_safe = code not in (Code.HEADER_AS_TOKEN, Code.MISSING_SLASH)
-    assert found[0].is_fixable is (correction is not None and is_safe)
-    if correction is not None:
-        assert found[0].correction is not None
-        assert found[0].correction.text == correction
 
 
 def test_a_byte_order_mark_is_no_column() -> None:
@@ -378,14 +360,17 @@ CORRECTIONS = [
     (b"Sitemaps https://h/s.xml", b"Sitemap: https://h/s.xml"),
     (b"Crawl-delay 5", b"Crawl-delay: 5"), (b"SITE-MAP: https://h/t.xml", b"Sitemap: https://h/t.xml"),
     (b"License https://h/l.xml", b"License: https://h/l.xml"),
-    (b"Disallow; /a", b"Disallow: /a"), (b"User-agent= a", b"User-agent: a"),
+    (b"crawldelay: 1", b"Crawl-delay: 1"), (b"Disallow; /a", b"Disallow: /a"),
+    (b"User-agent= a", b"User-agent: a"),
     (b"Disallow: /my folder/ # [a]", b"Disallow: /my%20folder/ # [a]"),
     (b"Disallow /%7e[\xe9%2f", b"Disallow: /~%5B\xe9%2F"),
     (b"Disallow : /%%37E ~", b"Disallow: /%%37E%20~"), (b"Disallow: /a\0[", b"Disallow: /a\0%5B"),
     *((kept, kept) for kept in (
         b"Allow: /the folder/", b"Allow: /%7Ea", b"Disallow: / tmp/", b"Disallow: /a;",
-        b"please go away", b"disallow: .pdf$", b"Dsallow: /a", b"Disallow: \xe9 # \xff\xfe",
-        b"User-agent: \xe9/1", b"User-agent: mj12bot/1", b"DisallowAITraining: /",
+        b"Disallaw from: /a", b"Disallow /a: /b", b"foo: /a", b"User-agent: 360Spider",
+        b"User-agent: +bot/2", b"please go away", b"disallow: .pdf$", b"Dsallow: /a",
+        b"Disallow: \xe9 # \xff\xfe", b"User-agent: \xe9/1", b"User-agent: mj12bot/1",
+        b"DisallowAITraining: /",
     )),
 ]  # fmt: skip
 MARKS = [
@@ -604,9 +589,9 @@ def test_sections_that_are_one(
     assert found.message.endswith(f"so line 3 joins this one: {effect}")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+FINE = {
+    # Sections that are apart, or meant as one
+    "R314": [
         "User-agent: a\nUser-agent: b\nDisallow: /",
         "User-agent: a\n# c\nUser-agent: b\nDisallow: /",
         "User-agent: *\nDisallow:\nUser-agent: b\nDisallow: /",
@@ -616,9 +601,40 @@ def test_sections_that_are_one(
         # Blank lines everywhere.
         "User-agent: a\n\nUser-agent: b\n\nDisallow: /",
     ],
-)  # fmt: skip
-def test_sections_that_are_apart_or_meant_as_one(text: str) -> None:
-    assert lint(text.encode(), select=["R314"]) == []
+    # Rules of several groups that decide
+    "R404": [
+        # It decides for one of the two.
+        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
+        # The same rule in two groups.
+        ALL + "Disallow: /\n" + ALL + "Disallow: /",
+        # As Google reads them, these names are one.
+        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
+        # Each group has its own crawler.
+        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
+    ],
+    # Statements that agree
+    "R608": [
+        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
+        # For other paths, other crawlers, and another use.
+        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
+        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
+        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
+        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
+        # That of the group replaces the one above.
+        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
+        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("code", "text"), [(code, text) for code, texts in FINE.items() for text in texts]
+)
+def test_files_without_a_kind_of_finding(code: str, text: str) -> None:
+    assert lint(text.encode(), select=[code]) == []
 
 
 @given(bodies)
@@ -679,55 +695,7 @@ TIE = "decides, as of equally long rules an Allow wins: line"
         (ALL + "Disallow: /a\nAllow: /a", 2, f"disallow '/a' never {TIE} 3 does"),
         ("User-agent: A\nUser-agent: b\nAllow: /\nUser-agent: B\nUser-agent: a\nDisallow: /", 6,
          f"in the groups for 'a, b' taken together, disallow '/' never {TIE} 3 does"),
-    ],
-)  # fmt: skip
-def test_rules_of_all_groups_of_a_crawler(text: str, line: int, message: str) -> None:
-    (found,) = lint(text.encode(), select=["R404"])
-    assert (found.line, found.message) == (line, message)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        # It decides for one of the two.
-        "User-agent: a\nUser-agent: b\nDisallow: /x\nUser-agent: b\nAllow: /x*",
-        # The same rule in two groups.
-        ALL + "Disallow: /\n" + ALL + "Disallow: /",
-        # As Google reads them, these names are one.
-        "User-agent: Email Siphon\nDisallow: /\nUser-agent: Email Extractor\nDisallow: /",
-        # Each group has its own crawler.
-        "User-agent: a\nAllow: /\nUser-agent: *\nDisallow: /",
-    ],
-)
-def test_rules_of_several_groups_that_decide(text: str) -> None:
-    assert lint(text.encode(), select=["R404"]) == []
-
-
-rules = st.lists(
-    st.tuples(
-        st.sampled_from(["Allow", "Disallow"]),
-        st.one_of(
-            patterns.map(lambda text: text.replace("#", "").replace("\0", "")),
-            st.lists(st.sampled_from([*"//**ab$?", "/index.html"]), max_size=7).map("".join),
-        ),
-    ),
-    max_size=8,
-).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
-
-
-@given(rules, rules, paths)
-def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
-    found = dead(first + ALL + second)
-    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
-    assert verdict.rule is None or verdict.rule.line - 1 not in found
-
-
-# The use of content
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
+        # Statements about the use of content that contradict each other
         (ALL + "Content-Signal: ai-train=yes\nContent-Usage: train-ai=n\nAllow: /", 2,
          "'ai-train=yes' contradicts 'train-ai=n' in line 3: the refusal holds"),
         (ALL + "Content-Usage: /a ai-use=y\nContent-Signal: /a* ai-input=no\nAllow: /", 2,
@@ -751,30 +719,32 @@ def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) 
          "which crawls for it: that holds"),
     ],
 )  # fmt: skip
-def test_statements_that_contradict_each_other(text: str, line: int, message: str) -> None:
-    (found,) = lint(text.encode(), select=["R608"])
-    assert (found.line, found.message, str(found.severity)) == (line, message, "info")
+def test_findings_about_several_groups(text: str, line: int, message: str) -> None:
+    (found,) = lint(text.encode(), select=["R404", "R608"])
+    assert (found.line, found.message) == (line, message)
+    assert found.severity == {"R404": "warning", "R608": "info"}[found.code]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ALL + "Content-Signal: ai-train=no\nContent-Usage: train-ai=n\nAllow: /",
-        ALL + "Content-Signal: ai-train=yes, search=no\nContent-Usage: train-ai=y\nAllow: /",
-        # For other paths, other crawlers, and another use.
-        ALL + "Content-Signal: ai-train=yes\nContent-Usage: /a train-ai=n\nAllow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: a\nContent-Usage: train-ai=n",
-        ALL + "Content-Signal: ai-train=no\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /a",
-        ALL + "Content-Signal: search=yes\nAllow: /\nUser-agent: GPTBot\nDisallow: /",
-        ALL + "Content-Signal: ai-train=yes\nAllow: /\nUser-agent: Bingbot\nDisallow: /",
-        # That of the group replaces the one above.
-        "Content-Signal: ai-train=yes\nUser-agent: a\nContent-Signal: ai-train=no\nAllow: /",
-        ALL + "Content-Usage: foo=y\nContent-Usage: foo=n\nAllow: /",
-    ],
-)
-def test_statements_that_agree(text: str) -> None:
-    assert lint(text.encode(), select=["R608"]) == []
+rules = st.lists(
+    st.tuples(
+        st.sampled_from(["Allow", "Disallow"]),
+        st.one_of(
+            patterns.map(lambda text: text.replace("#", "").replace("\0", "")),
+            st.lists(st.sampled_from([*"//**ab$?", "/index.html"]), max_size=7).map("".join),
+        ),
+    ),
+    max_size=8,
+).map(lambda found: "".join(f"{field}: {value}\n" for field, value in found))
+
+
+@given(rules, rules, paths)
+def test_a_rule_that_is_found_never_decides(first: str, second: str, path: str) -> None:
+    found = dead(first + ALL + second)
+    verdict = RobotsTxt.parse((ALL + first + ALL + second).encode()).verdict(path, "a")
+    assert verdict.rule is None or verdict.rule.line - 1 not in found
+
+
+# The use of content
 
 
 @pytest.mark.parametrize(
