@@ -230,3 +230,5 @@ async def test_a_late_visit_time_drops_requests(web: Web, crawl: Crawl, clock: F
     (error,) = outcome.failures.values()
     assert str(error) == "Forbidden by robots.txt: visit-time: 06:00 to 08:45 UTC"
     assert outcome.stats["robotstxt/forbidden/visit-time"] == 1
+    await crawl(site.urls("/a"), {"REP_OBEY_RATE_LIMITS": False})
+    assert site.page_paths == ["/a"]
