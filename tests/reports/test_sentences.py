@@ -394,8 +394,9 @@ TRAINING = changed(settings={"REP_INTENDED_USES": "['train-ai', 'search']"})
 NAMED = changed(scrapy_settings={"USER_AGENT": "mybot (+https://bot.example/about)"})
 FILED = changed(log="a.events.gz", log_sha256="a" * 64)
 ARCHIVED = changed(archive="a.warc.gz")
-CACHED = changed(
-    scrapy_settings={"HTTPCACHE_ENABLED": "True", "HTTPCACHE_POLICY": "x.RFC2616Policy"}
+CACHED, DUMMY, OFF = (
+    changed(scrapy_settings={"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"})
+    for enabled, policy in (("1", "RFC2616Policy"), ("1", "DummyPolicy"), ("", "RFC2616Policy"))
 )
 METHODS = "Practice: Met: pages are requested with GET (2.3). Requests by method: GET: 4."
 POSTED = "Practice: Not met: pages are requested with GET (2.3). Requests by method: POST: 1."
@@ -531,10 +532,10 @@ OTHERS = [
     (METHODS, events(GOT), events(one)),
     (POSTED, events(POSTING), events(GOT)),
     (f"{CACHE}0 requests for robots.txt files, 1 request for pages.", events(one), events()),
-    (": Met: caching directives of pages are supported (2.4). Scrapy's HTTP cache is on in all "
-     "runs, with the policy of RFC 2616.", events(CACHED), events(one)),
+    *((": Met: caching directives of pages are supported (2.4). Scrapy's HTTP cache is on in all "
+       "runs, with the policy of RFC 2616.", events(CACHED), events(no)) for no in (DUMMY, OFF)),
     (": Not used: caching directives of pages are supported (2.4). Scrapy's HTTP cache is not on "
-     "in all runs, or does not use them (HTTPCACHE_ENABLED, HTTPCACHE_POLICY).", events(one),
+     "in all runs, or does not use them (HTTPCACHE_ENABLED, HTTPCACHE_POLICY).", events(OFF),
      events(CACHED)),
     ("!: 1 run did not end: the process was killed or still runs. The last record is of 2026-11-22 "
      "08:30:00 UTC.", events(one), events(one, ended)),
