@@ -85,7 +85,10 @@ def _verify(context: Context, page: Path) -> int:
     for row in rows:
         name, digest = (row.css(f"{cell} code::text").get("") for cell in ("th", "td + td"))
         found = next(filter(Path.is_file, (page.parent / Path(name).name, Path(name))), None)
-        actual = sha256_of(found) if found is not None else None
+        actual = None
+        if found is not None:
+            with reading(str(found)):
+                actual = sha256_of(found)
         is_known = actual is not None and len(digest) == 64
         answers.append(actual == digest if is_known else None)
         text = {True: "is the same", False: "differs", None: "cannot be compared"}[answers[-1]]

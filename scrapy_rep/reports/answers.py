@@ -210,10 +210,8 @@ def stated(report: Report) -> list[tuple[str, int, int]]:
         responses[name] += each.refused if is_use else each.responses
         dropped[name] += each.dropped
     names = responses.keys() | dropped.keys()
-    rows = [(name, responses[name], dropped[name]) for name in names]
-    return sorted(
-        (row for row in rows if row[1] or row[2]), key=lambda row: (-row[2], -row[1], row[0])
-    )
+    rows = [(-dropped[name], -responses[name], name) for name in names]
+    return [(name, -number, -lost) for lost, number, name in sorted(rows) if number or lost]
 
 
 def evidence(report: Report) -> list[tuple[str, str, str | None]]:

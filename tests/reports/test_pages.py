@@ -22,7 +22,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import Reason, Verdict
-from scrapy_rep.reports import answers, pages, records
+from scrapy_rep.reports import pages, records
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.pages import percent, report_page, seconds, shown, survey_page
 from scrapy_rep.reports.records import Deciding, OriginReport, Report, moment, utc
@@ -376,23 +376,6 @@ def test_who_crawled(tokens: list[str], agent: str, answer: str) -> None:
     assert cards(report)[WHO][2].endswith(f"; {answer}")
     (kind,) = tree_of(report_page(report)).xpath("//article[@id='who']/p/@class")
     assert kind == ("answer plain" if tokens and answer != "no contact" else "answer warn")
-
-
-@pytest.mark.parametrize(
-    ("changes", "judgment"),
-    [
-        ({"downloads": {"request_method_count/GET": 4}}, {"methods": True, "caches": True}),
-        ({"downloads": {"request_method_count/POST": 1}}, {"methods": False, "caches": True}),
-        ({"downloads": {}}, {"methods": None, "caches": True}),
-        *(({"scrapy_settings": {"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"}},
-           {"methods": True, "caches": is_met}) for enabled, policy, is_met in (
-            ("False", "RFC2616Policy", False), ("1", "DummyPolicy", False),
-            ("1", "RFC2616Policy", True),
-        )),
-    ],
-)  # fmt: skip
-def test_a_practice(changes: dict[str, Any], judgment: dict[str, bool | None]) -> None:
-    assert answers.judged(report_samples.empty(report_samples.run(**changes))) == judgment
 
 
 # Surveys

@@ -394,8 +394,9 @@ TRAINING = changed(settings={"REP_INTENDED_USES": "['train-ai', 'search']"})
 NAMED = changed(scrapy_settings={"USER_AGENT": "mybot (+https://bot.example/about)"})
 FILED = changed(log="a.events.gz", log_sha256="a" * 64)
 ARCHIVED = changed(archive="a.warc.gz")
-CACHED = changed(
-    scrapy_settings={"HTTPCACHE_ENABLED": "True", "HTTPCACHE_POLICY": "x.RFC2616Policy"}
+CACHED, DUMMY, OFF = (
+    changed(scrapy_settings={"HTTPCACHE_ENABLED": enabled, "HTTPCACHE_POLICY": f"x.{policy}"})
+    for enabled, policy in (("1", "RFC2616Policy"), ("1", "DummyPolicy"), ("", "RFC2616Policy"))
 )
 METHODS = "Practice: Met: pages are requested with GET (2.3). Requests by method: GET: 4."
 POSTED = "Practice: Not met: pages are requested with GET (2.3). Requests by method: POST: 1."
@@ -508,11 +509,14 @@ OTHERS = [
     ("Slowed: No site", events(one), events(waited("backoff", 7))),
     ("Slowed: Not known", events(unwatched), events(one)),
     ("Slowed: 1 site, held for 7 s", events(waited("backoff", 7)), events(waited("backoff", 8))),
+    ("Slowed: at least 1 site, held for 7 s", events(waited("backoff", 7), unwatched),
+     events(waited("backoff", 7))),
     ("Slowed: 3 answers with status 429 or 503 ignored (REP_BACKOFF = False)", events(IGNORING),
      events(OBEYING)),
     (f": {A} asked 1 time. No request to it started for 7 s in total.",
      events(waited("backoff", 7)), events(waited("backoff", 3), waited("backoff", 4))),
     ("Use: 1 site", events(noindex), events(one)),
+    ("Use: 1 site", events(refused(402), noindex), events(refused(403))),
     ("Use: None that is listed", events(one), events(noindex)),
     (": noindex: 1 response, 0 items or requests dropped", events(noindex),
      events(noindex, noindex)),
@@ -531,10 +535,10 @@ OTHERS = [
     (METHODS, events(GOT), events(one)),
     (POSTED, events(POSTING), events(GOT)),
     (f"{CACHE}0 requests for robots.txt files, 1 request for pages.", events(one), events()),
-    (": Met: caching directives of pages are supported (2.4). Scrapy's HTTP cache is on in all "
-     "runs, with the policy of RFC 2616.", events(CACHED), events(one)),
+    *((": Met: caching directives of pages are supported (2.4). Scrapy's HTTP cache is on in all "
+       "runs, with the policy of RFC 2616.", events(CACHED), events(no)) for no in (DUMMY, OFF)),
     (": Not used: caching directives of pages are supported (2.4). Scrapy's HTTP cache is not on "
-     "in all runs, or does not use them (HTTPCACHE_ENABLED, HTTPCACHE_POLICY).", events(one),
+     "in all runs, or does not use them (HTTPCACHE_ENABLED, HTTPCACHE_POLICY).", events(OFF),
      events(CACHED)),
     ("!: 1 run did not end: the process was killed or still runs. The last record is of 2026-11-22 "
      "08:30:00 UTC.", events(one), events(one, ended)),
