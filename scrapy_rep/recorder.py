@@ -187,10 +187,15 @@ class Recorder:
             self.logged.add(host)
             rest = timedelta(seconds=round(left * seconds))
             self._logger.warning(
-                "%(host)s has asked for fewer requests for an hour. %(left)d requests to it are "
-                "left: at one in %(seconds)s s, they take %(rest)s (hours:minutes:seconds). To "
-                "change that, lower REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
-                {"host": host, "left": left, "seconds": f"{seconds:g}", "rest": rest},
+                "%(host)s has asked for fewer requests for an hour. %(left)s left: at one in "
+                "%(seconds)s s, that takes %(rest)s (hours:minutes:seconds). To change that, lower "
+                "REP_MAX_BACKOFF, set REP_BACKOFF = False, or drop the host.",
+                {
+                    "host": host,
+                    "left": plural(left, "request"),
+                    "seconds": f"{seconds:g}",
+                    "rest": rest,
+                },
             )
 
     # Files.
@@ -329,11 +334,10 @@ class Recorder:
         abandoned = value("robotstxt/abandoned_count", 0)
         if abandoned:
             self._logger.warning(
-                "%(count)d requests of media pipelines or other callers of engine.download_async "
+                "%(count)s of media pipelines or other callers of engine.download_async "
                 "could not start within %(seconds)s s after the crawl was stopped (REP_MAX_WAIT). "
-                "The callers got an exception. The stat robotstxt/abandoned_count counts these "
-                "requests.",
-                {"count": abandoned, "seconds": f"{self._settings.max_wait:g}"},
+                "The callers got an exception. The stat robotstxt/abandoned_count counts them.",
+                {"count": plural(abandoned, "request"), "seconds": f"{self._settings.max_wait:g}"},
             )
 
     def _log_drops(self) -> None:
@@ -346,11 +350,11 @@ class Recorder:
         numbers = Counter({each: value(f"robotstxt/forbidden/{each}", 0) for each in examples})
         reasons = numbers.most_common()
         self._logger.info(
-            "Dropped %(dropped)d of %(all)d requests: %(reasons)s. Such as %(examples)s. LOG_LEVEL "
+            "Dropped %(dropped)d of %(all)s: %(reasons)s. Such as %(examples)s. LOG_LEVEL "
             "= 'DEBUG' logs each of them, and scrapy-rep check URL explains one.",
             {
                 "dropped": dropped,
-                "all": dropped + max(sent, 0),
+                "all": plural(dropped + max(sent, 0), "request"),
                 "reasons": ", ".join(f"{number:,} by {reason}" for reason, number in reasons),
                 "examples": "; ".join(examples[reason] for reason, _ in reasons),
             },

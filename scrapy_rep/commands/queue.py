@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import Struct
 
+from ..logs import plural
 from ..policies.gate import Wait
 from ..protocol.paths import host_of
 from ..protocol.printable import printable
@@ -284,7 +285,7 @@ def _gauges(queue: Queue) -> Iterator[str]:
 
 
 def _listing(queue: Queue) -> Renderables:
-    yield f"{printable(queue.key)}: {queue.added:,} requests were added\n"
+    yield f"{printable(queue.key)}: {plural(queue.added, 'request')} added\n"
     made = table("State", "Requests", "Hosts", right=(1, 2))
     for state, number in queue.requests.items():
         if number or queue.hosts.get(state):
@@ -329,7 +330,7 @@ async def _hold(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     size, length = await _size(shared, host), options["for"] or 0
     await shared.run("hold", host, length, options["reason"])
     state = f"held for {timedelta(milliseconds=length)}" if length else "not held"
-    return f"{host} is {state}: {size:,} requests wait"
+    return f"{host} is {state}. Waiting: {plural(size, 'request')}"
 
 
 async def _drop(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
@@ -339,7 +340,7 @@ async def _drop(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     if worker := await client.hget(leases, host):
         has = await _items(shared, f"w:{_text(worker)}")
         size += sum(name == host.encode() for name in has.values())
-    text = f"{size:,} requests to {host} would be dropped, except those that have started"
+    text = f"this drops {plural(size, 'request')} to {host}, except those that have started"
     refuse_if(not options["yes"], f"{text}: repeat it with --yes")
     is_held = await client.hexists(f"{shared.prefix}held", host)
     if not is_held:
@@ -353,4 +354,4 @@ async def _drop(shared: SharedQueue, host: str, options: dict[str, Any]) -> str:
     finally:
         if not is_held:
             await shared.run("hold", host, 0, "")
-    return f"{dropped:,} requests to {host} are dropped"
+    return f"dropped: {plural(dropped, 'request')} to {host}"

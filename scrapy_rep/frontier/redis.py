@@ -24,7 +24,7 @@ from scrapy.utils.request import request_from_dict
 from twisted.internet.defer import Deferred
 
 from ..exceptions import SettingError
-from ..logs import spider_logger
+from ..logs import plural, spider_logger
 from ..policies.gate import Place
 from ..scrapy_internals import Engine
 from ..settings import read_queue_settings
@@ -203,9 +203,9 @@ class Scheduler(BaseScheduler):
                 await asyncio.sleep(RETRY_INTERVAL)
         if foreign:
             self._logger.warning(
-                "Redis has %(count)d requests at %(key)s that another scheduler or another version "
-                "of scrapy-rep has stored. This crawl does not see them.",
-                {"count": foreign, "key": shared.key},
+                "Another scheduler or another version of scrapy-rep has stored %(count)s in Redis "
+                "at %(key)s. This crawl ignores what is stored there.",
+                {"count": plural(foreign, "request"), "key": shared.key},
             )
         self._task = asyncio.ensure_future(self._run())
 
@@ -298,17 +298,21 @@ class Scheduler(BaseScheduler):
         if self._is_away:
             self._is_away = False
             self._logger.info(
-                "Redis answers again. It gets the %(count)d requests that were kept.",
-                {"count": self.shared.kept},
+                "Redis answers again. It gets what was kept: %(count)s.",
+                {"count": plural(self.shared.kept, "request")},
             )
 
     async def _replace(self, worker: str) -> None:
         """Give back what a worker had that has died."""
         returned, failed = await self.shared.recover(worker)
         self._logger.warning(
-            "The worker %(worker)s does not answer: %(returned)d requests that it had are in the "
-            "queue again. %(failed)d have failed, because each worker that had them died.",
-            {"worker": worker, "returned": returned, "failed": failed},
+            "The worker %(worker)s does not answer. In the queue again: %(returned)s. Failed, "
+            "because each worker that had them died: %(failed)s.",
+            {
+                "worker": worker,
+                "returned": plural(returned, "request"),
+                "failed": plural(failed, "request"),
+            },
         )
         self._stats.inc_value("scheduler/returned/redis", returned)
         if failed:
@@ -323,10 +327,10 @@ class Scheduler(BaseScheduler):
         else:
             self._logger.error(
                 "Redis has lost what this worker wrote in the last %(seconds)d s or more: "
-                "%(count)d requests are pushed again, and pages may be requested again.%(more)s",
+                "%(count)s pushed again; pages may be requested again.%(more)s",
                 {
                     "seconds": answer.lost_seconds,
-                    "count": answer.repeated,
+                    "count": plural(answer.repeated, "request"),
                     "more": "" if answer.is_whole else " Older requests are lost.",
                 },
             )
@@ -361,8 +365,8 @@ class Scheduler(BaseScheduler):
                     await self.shared.close(persist=self._settings.persist)
         if not is_sent:
             self._logger.error(
-                "Redis does not answer: %(count)d requests of this worker are lost.",
-                {"count": self.shared.kept},
+                "Redis does not answer. This worker loses %(count)s.",
+                {"count": plural(self.shared.kept, "request")},
             )
         for client in clients(self.shared.client):
             await client.aclose()

@@ -139,7 +139,7 @@ def busy(crawl: Crawl) -> Crawl:
         "hold", "https://Held.example/x", "--for", "1h", "--reason", "he\x1b[m called"
     )
     assert (done.code, done.err) == (0, "")
-    assert done.out == "held.example is held for 1:00:00: 2 requests wait\n"
+    assert done.out == "held.example is held for 1:00:00. Waiting: 2 requests\n"
     return crawl
 
 
@@ -175,7 +175,7 @@ def test_text(busy: Crawl) -> None:
     done = busy.tool()
     assert (done.code, done.err) == (0, "")
     rows = [line.split() for line in done.out.splitlines()]
-    assert rows[0] == f"{KEY}: 25 requests were added".split()
+    assert rows[0] == f"{KEY}: 25 requests added".split()
     for row in (
         "ready 11 2",
         "in progress 3 0",
@@ -264,7 +264,7 @@ def test_a_held_host_is_not_leased_until_it_is_released(crawl: Crawl) -> None:
     host, _ = crawl.record()["largest"]
     assert (host["state"], 0 < host["seconds"] <= 600) == ("held", True)
     done = crawl.tool("release", "a.example")
-    assert (done.code, done.out) == (0, "a.example is not held: 2 requests wait\n")
+    assert (done.code, done.out) == (0, "a.example is not held. Waiting: 2 requests\n")
     assert crawl.leased() == {"a.example": 2, "b.example": 1}
 
 
@@ -295,10 +295,10 @@ def test_a_drop_needs_yes(crawl: Crawl) -> None:
     crawl.fill(a_example=1234, b_example=1)
     done = crawl.tool("drop", "a.example")
     assert (done.code, done.out) == (2, "")
-    assert "1,234 requests to a.example would be dropped" in done.err
+    assert "this drops 1,234 requests to a.example" in done.err
     assert crawl.leased() == {"a.example": 8, "b.example": 1}
     done = crawl.tool("drop", "a.example", "--yes")
-    assert (done.code, done.out) == (0, "1,234 requests to a.example are dropped\n")
+    assert (done.code, done.out) == (0, "dropped: 1,234 requests to a.example\n")
     assert crawl.leased() == {"b.example": 1}
     with crawl.server.client as client:
         assert client.hlen(f"{PREFIX}bodies") == 1
@@ -334,7 +334,7 @@ def test_a_drop_waits_for_what_a_worker_gives_back(crawl: Crawl) -> None:
         return done
 
     done = crawl.worker(work)
-    assert done.out == "4 requests to a.example are dropped\n"
+    assert done.out == "dropped: 4 requests to a.example\n"
     with crawl.server.client as client:
         assert client.hlen(f"{PREFIX}bodies") == 0
 
@@ -342,9 +342,9 @@ def test_a_drop_waits_for_what_a_worker_gives_back(crawl: Crawl) -> None:
 def test_a_drop_does_not_wait_for_ever(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue_module, "GIVEN_BACK", 1)
     crawl.worker(every_state)
-    assert "7 requests to leased.example would" in crawl.tool("drop", "leased.example").err
+    assert "this drops 7 requests to leased.example" in crawl.tool("drop", "leased.example").err
     done = crawl.tool("drop", "leased.example", "--yes")
-    assert (done.code, done.out) == (0, "4 requests to leased.example are dropped\n")
+    assert (done.code, done.out) == (0, "dropped: 4 requests to leased.example\n")
     assert crawl.record()["requests"]["in progress"] == 3
 
 
@@ -436,7 +436,7 @@ def test_a_cluster(run: Run, tmp_path: Any) -> None:
         crawl.fill(a_example=3)
         assert crawl.tool("hold", "a.example", "--for", "1h").code == 0
         assert crawl.record()["requests"]["held"] == 3
-        assert crawl.tool("drop", "a.example", "--yes").out.startswith("3 requests")
+        assert crawl.tool("drop", "a.example", "--yes").out.startswith("dropped: 3 requests")
     finally:
         cluster.close()
 
