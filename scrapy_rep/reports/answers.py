@@ -159,12 +159,9 @@ class Pace(NamedTuple):
 
 def pace(report: Report) -> Pace:
     """Return the pace that sites asked for, and the pace that the crawl kept."""
-
-    def share(host: HostPace) -> float:
-        return round((host.smallest_gap or 0) / max(host.asked or 0, host.applied or 0), 3)
-
-    asked = sorted((each for each in report.hosts if _delayed(each) and each.gaps), key=share)
-    unasked = [host for host in report.hosts if not _delayed(host) and host.gaps]
+    asked = [host for host in report.hosts if host.delay and host.gaps]
+    asked.sort(key=lambda host: round((host.smallest_gap or 0) / host.delay, 3))
+    unasked = [host for host in report.hosts if not host.delay and host.gaps]
     unasked.sort(key=lambda host: host.smallest_gap or 0)
     limited = [host for host in asked if host.below_asked]
     longest = max(run.max_crawl_delay or inf for run in report.runs)
@@ -172,10 +169,6 @@ def pace(report: Report) -> Pace:
     is_limited = all((host.asked or 0) > longest for host in asking if host.capped)
     limit = "REP_MAX_CRAWL_DELAY" if is_limited else "was applied"
     return Pace(asked, unasked, limited, asking, limit)
-
-
-def _delayed(host: HostPace) -> bool:
-    return bool(host.asked or host.applied)
 
 
 def closed(report: Report) -> list[OriginReport]:

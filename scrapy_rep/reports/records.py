@@ -324,6 +324,11 @@ class HostPace(Struct):
     below_asked: int = 0
     """The gaps that were shorter than the delay that both requests were asked to keep."""
 
+    @property
+    def delay(self) -> float:
+        """The longer delay of the two. 0 for none."""
+        return max(self.asked or 0, self.applied or 0)
+
 
 class Sites(Struct):
     """Numbers of origins, those included that are not listed."""
