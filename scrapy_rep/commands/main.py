@@ -27,7 +27,8 @@ try:
 except ImportError:  # of the extra
     packages = ("click", "msgspec", "rich")
     missing = " ".join(each for each in packages if find_spec(each) is None)
-    sys.exit(f"scrapy-rep: the tools need other packages: pip install {missing}")
+    sys.stderr.write(f"scrapy-rep: the tools need other packages: pip install {missing}\n")
+    sys.exit(2)  # as without the package of one tool; 1 would say that a URL is disallowed
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings

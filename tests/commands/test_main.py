@@ -147,8 +147,8 @@ FILE = ("--robots", "robots.txt")
         (["queue"], "needs the URL of a Redis in REDIS_URL, such as 'redis://localhost:6379'"),
         (["queue", "lift"], "'lift' is not one of 'hold', 'release', 'drop'"),
         (["queue", "hold"], "hold needs a host"),
-        (["queue", "hold", "example.com"], "hold needs a time, such as --for 1h"),
-        (["queue", "drop", "example.com", "--for", "1h"], "such as --for 1h, and only hold"),
+        (["queue", "hold", "example.com"], "hold needs a time, such as --for 1h; no other"),
+        (["queue", "drop", "example.com", "--for", "1h"], "--for 1h; no other action has one"),
         (["queue", "hold", "example.com", "--for", "0m"], "'0m' is not a time such as 30s"),
         (["queue", "hold", "example.com", "--for", "1 h"], "'1 h' is not a time such as 30s"),
         # Reports and surveys
@@ -207,7 +207,7 @@ def test_without_the_extra_it_says_so() -> None:
     for missing in (["rich"], ["click", "msgspec", "rich"]):
         names = " = ".join(f"sys.modules['{each}']" for each in missing)
         message = f"scrapy-rep: the tools need other packages: pip install {' '.join(missing)}\n"
-        assert tool(python=("-c", code.format(names))) == Done(1, "", message)
+        assert tool(python=("-c", code.format(names))) == Done(2, "", message)
 
 
 @pytest.mark.parametrize(
