@@ -137,7 +137,10 @@ def _milliseconds(value: str) -> int:
 def queue_tool(context: Context, action: str, host: str, key: str | None, **options: Any) -> int:
     refuse_if(action and not host, f"{action} needs a host")
     is_hold = action == "hold"
-    refuse_if(is_hold != bool(options["for"]), "hold needs a time, such as --for 1h, and only hold")
+    refuse_if(
+        is_hold != bool(options["for"]),
+        "hold needs a time, such as --for 1h; no other action has one",
+    )
     if action:
         host = host_of(target_of(host).origin or "") or host
         change = partial(_drop if action == "drop" else _hold, host=host, options=options)
