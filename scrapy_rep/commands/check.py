@@ -226,7 +226,7 @@ class _Checker:
                 self._write([each for each in self.batch if each.origin in self.policies])
         finally:
             self._write_totals()
-        if not self.counts:
+        if not (self.counts or self.context.is_interrupted):
             self.context.note("there are no URLs to check")
         code = ExitCode.UNKNOWN if self.unknown else exit_code(+self.counts)
         return self.context.end_code(code, reads_sites=session is not None)
@@ -250,7 +250,7 @@ class _Checker:
         if self.counts and not (self.explains or output.as_json):
             words = {True: "left out", False: "found", None: "unknown"} if self.kinds else WORDS
             parts = (f"{self.counts[allowed]:,} {text}" for allowed, text in words.items())
-            output.note(f"{self.counts.total():,} answers: {', '.join(parts)}")
+            output.note(f"{count(self.counts.total(), 'answer')}: {', '.join(parts)}")
 
     def _batches(self, session: Session | None) -> Iterator[list[Target]]:
         """Yield the URLs, after their robots.txt files were fetched."""

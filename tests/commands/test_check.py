@@ -51,6 +51,8 @@ def test_several_answers_are_lines(run: Run) -> None:
         "allowed    /a  mybot: no rule matches",
         "disallowed /a  otherbot: line 9, Disallow: /, for otherbot",
     ]
+    write(urls_txt="/a\n")
+    assert check(run, "--from", "urls.txt").err.startswith("note: 1 answer: ")
 
 
 @pytest.mark.parametrize(

@@ -132,17 +132,24 @@ def test_a_broken_pipe_is_silent() -> None:
     assert b"Exception" not in errors
 
 
-def test_ctrl_c_while_a_site_does_not_answer(web: Web) -> None:
-    site = web.site(RULES, {"/slow": Page(delay=2 * TIMEOUT)})
-    with started("view", site.url("/slow"), "-a", "x", text=True) as process:
-        wait_until(lambda: "/slow" in site.paths, "the page")
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=TIMEOUT)
-    assert (process.returncode, out, errors) == (130, "", "")
-
-
 GO_ON = "warning: interrupted: this is what is known until now. To go on, run it again"
 STORED = "; with -s REP_STORE=sqlite:///store.sqlite, what was fetched is not asked again"
+SLOW = Page(delay=2 * TIMEOUT)
+
+
+@pytest.mark.parametrize(
+    ("name", "robots", "requested", "shown"),
+    [("view", RULES, "/slow", ""), ("check", SLOW, "/robots.txt", f"{GO_ON}{STORED}\n")],
+)
+def test_ctrl_c_while_a_site_does_not_answer(
+    web: Web, name: str, robots: str | Page, requested: str, shown: str
+) -> None:
+    site = web.site(robots, {"/slow": SLOW})
+    with started(name, site.url("/slow"), "-a", "x", text=True) as process:
+        wait_until(lambda: requested in site.paths, requested)
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, out, errors) == (130, "", shown)
 
 
 @pytest.mark.parametrize("arguments", [("check", "--from"), ("survey",)])
@@ -150,7 +157,7 @@ STORED = "; with -s REP_STORE=sqlite:///store.sqlite, what was fetched is not as
 def test_ctrl_c_writes_what_is_known(
     web: Web, arguments: tuple[str, ...], store: tuple[str, ...]
 ) -> None:
-    site, slow = web.site(RULES), web.site(Page(delay=2 * TIMEOUT))
+    site, slow = web.site(RULES), web.site(SLOW)
     write(urls_txt=f"{site.url('/x')}\n{slow.url('/')}\n")
     with started(*arguments, "urls.txt", "--json", *store, text=True) as process:
         wait_until(lambda: site.paths and slow.paths, "both sites")
