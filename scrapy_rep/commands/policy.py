@@ -109,7 +109,8 @@ def access_rows(access: Access) -> Iterator[Row]:
     status = f"status {access.status}, " if access.status is not None else ""
     at = f", {moment(access.fetched_at)}" if access.fetched_at else ""
     state = ", the last good copy" if access.state == "stale-copy" else ""
-    yield "Fetched", f"{status}from the {access.source}{at}{state}"
+    label = "Last attempt" if access.state == "unreachable" else "Fetched"
+    yield label, f"{status}from the {access.source}{at}{state}"
     if access.final_url not in (None, access.url):
         yield "Redirected to", printable(access.final_url or "")
     if access.failure and access.state == "stale-copy":

@@ -154,6 +154,7 @@ async def test_local_rules_count(web: Web, cli: Cli) -> None:
         (200, "Fetched      status 200, from the site, 20", "disallowed", 0),
         (404, "The site has no robots.txt: everything is allowed.", "allowed", 0),
         (500, "was unreachable (status 500): everything is disallowed.", "disallowed", 3),
+        (502, "Last attempt  status 502, from the site, 20", "disallowed", 3),
     ],
 )
 async def test_texts_of_sites(
