@@ -78,7 +78,7 @@ def _verify(context: Context, page: Path) -> int:
     from parsel import Selector
 
     with reading(str(page), "a page", ValueError):
-        rows = Selector(page.read_text("utf-8")).css("table.files tbody tr")
+        rows = Selector(page.read_text("utf-8"), type="html").css("table.files tbody tr")
     if not rows:
         raise NoAnswerError(f"{page} has no table of files: it is not the page of a report")
     answers: list[bool | None] = []

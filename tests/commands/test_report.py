@@ -209,6 +209,7 @@ def test_the_files_of_a_page_are_compared_with_its_hashes(run: Run) -> None:
     [
         (["--verify", "none.html"], 2, "cannot read none.html: No such file"),
         (["--verify", "a.html"], 3, "a.html has no table of files"),
+        (["--verify", "a.json"], 3, "a.json has no table of files"),
         (["--verify", "a.html", "one.events.gz"], 2, "--verify takes a page, and nothing else"),
         ([], 2, "report needs an event log (.events.gz)"),
     ],
@@ -216,7 +217,7 @@ def test_the_files_of_a_page_are_compared_with_its_hashes(run: Run) -> None:
 def test_a_page_that_cannot_be_verified(
     run: Run, arguments: list[str], code: int, problem: str
 ) -> None:
-    write(a_html="<p>")
+    write(a_html="<p>", a_json="{}")
     done = run("report", *arguments)
     assert (done.code, problem in done.err) == (code, True)
 
