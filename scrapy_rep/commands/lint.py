@@ -149,7 +149,7 @@ def lint_tool(
         findings = lint(fixed, select=selected, ignore=ignored, crawlers=known_tokens())
         _write(name, fixed, findings, context, quiet=context.quiet)
         found += findings
-    if found and not context.quiet and not context.as_json:
+    if (found or not unknown) and not (context.quiet or context.as_json or diff):
         _write_notes(found, context)
     if unknown:
         return ExitCode.UNKNOWN
@@ -307,8 +307,8 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
     context.note("; ".join(parts))
-    codes = sorted({finding.code for finding in found})
-    context.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
+    if codes := sorted({finding.code for finding in found}):
+        context.note(f"'scrapy-rep rule {' '.join(codes)}' explains them")
 
 
 def excerpt(line: str, column: int, end_column: int) -> tuple[str, str]:
