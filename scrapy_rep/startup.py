@@ -43,8 +43,8 @@ def warn_about_configuration(crawler: Crawler, settings: Settings) -> None:
     if not settings.obey:
         logger.warning(
             "ROBOTSTXT_OBEY is off, although scrapy-rep is enabled: this crawl ignores robots.txt, "
-            "local rules and the delays of sites. Remove ROBOTSTXT_OBEY from the settings, or "
-            "disable scrapy-rep."
+            "local rules and the delays of sites. Set ROBOTSTXT_OBEY = True, or disable "
+            "scrapy-rep."
         )
         return
     for name, similar in settings.unknown:

@@ -195,7 +195,8 @@ class PageDirectivesMiddleware(OutputObserver):
         """Log, in one line, what pages said, and what was dropped because of that."""
         value, said = self._stats.get_value, []
         for setting, stat, verb, what, kind in _SAID:
-            effect, pages = f"their {kind}s were kept", value(stat, 0)
+            pages = value(stat, 0)
+            effect = f"{'its' if pages == 1 else 'their'} {kind}s were kept"
             if getattr(self._settings, setting) not in ("annotate", ()):
                 effect = f"dropped {plural(value(f'{stat}/dropped', 0), kind)}"
             says = f"{plural(pages, 'page')} {verb}{'s' * (pages == 1)}"

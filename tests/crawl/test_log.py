@@ -136,7 +136,7 @@ DROPPED = [
 KEPT = [
     "2 pages say noindex or a past unavailable_after; their items were kept: REP_NOINDEX",
     "3 pages refuse a use; their items were kept: REP_INTENDED_USES",
-    "1 page says nofollow; their requests were kept: REP_NOFOLLOW",
+    "1 page says nofollow; its requests were kept: REP_NOFOLLOW",
 ]
 
 
