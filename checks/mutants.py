@@ -38,7 +38,7 @@ CRAWLS = {
     "frontier": ("pace", "backoff", "scheduler", "redis_scheduler"),
     "middleware.py": ("middleware", "closing", "report", "pace"),
     "origin.py": ("policy_store", "freshness", "outages"),
-    "pages": ("page_middleware",),
+    "pages": ("page_middleware", "log"),
     "policies": ("origins", "local_rules", "tdm_files"),
     "stores": ("stores", "policy_store"),
 }
