@@ -35,7 +35,7 @@ PARAMETERS = {
 }
 PARTS = ("frontier", "fetch", "policies", "middleware.py", "origin.py", "stores", "pages")
 CRAWLS = {
-    "fetch": ("fetch", "redirects", "policy_store", "tdm_files"),
+    "fetch": ("fetch", "redirects", "policy_store", "tdm_files", "archive"),
     "frontier": ("pace", "backoff", "scheduler", "redis_scheduler"),
     "middleware.py": ("middleware", "closing", "report", "pace"),
     "origin.py": ("policy_store", "freshness", "outages"),
