@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import json
 import re
 from collections.abc import Awaitable, Callable
@@ -21,9 +22,12 @@ from scrapy.http import Response
 
 from scrapy_rep import RobotsTxtDisallowed, RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingError
+from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.reports import event_log, files
+from scrapy_rep.reports.archive import read
 from scrapy_rep.reports.reading import read_reports
 from scrapy_rep.reports.records import OriginReport, Report
+from scrapy_rep.stores.sqlite import SQLiteStore
 from testing.redis_server import wait_until
 from testing.web import Page, Site, Web, gaps, redirect, text
 from tests.stores.worker import workers
@@ -365,6 +369,36 @@ async def test_tdm_files_are_no_pages(web: Web, reported: Reported) -> None:
     counts = origin_in(report, site).counts
     assert (counts.sent, counts.dropped) == (1, 1)
     assert counts.sent + counts.robots_txt == len(site.received) == 3
+
+
+async def test_report_store_and_archive_have_the_same_hash(
+    web: Web, reported: Reported, tmp_path: Path
+) -> None:
+    long = ROBOTS.encode() + b"#" * SIZE_LIMIT
+    wrapped = f"<html><head></head><body><pre>{ROBOTS}</pre></body></html>"
+    moved = web.site(pages={"/moved.txt": text(ROBOTS + "# moved\n")})
+    packed = Page(gzip.compress(ROBOTS.encode()), headers={"Content-Encoding": "gzip"})
+    files = [text(ROBOTS), packed, Page(long), Page(wrapped), Page(ROBOTS.encode("utf-16"))]
+    files += [Page(b""), redirect(moved.url("/moved.txt"))]
+    sites = [web.site(file) for file in files]
+    database, warc = tmp_path / "store.sqlite", tmp_path / "a.warc.gz"
+    settings = {"REP_STORE": f"sqlite:///{database}", "REP_ARCHIVE": str(warc)}
+    report = await reported([site.url("/a") for site in sites], settings)
+    (run,) = report.runs
+    assert (run.archive, run.archive_sha256) == (str(warc), sha256(warc.read_bytes()).hexdigest())
+    store = SQLiteStore(database, ttl=1e9)
+    stored = dict(store.entries())
+    store.disconnect()
+    archived = {each.origin: each.sha256 for each in read(warc, print) if each.status == 200}
+    for site in sites:
+        entry = stored[site.root]
+        assert entry is not None
+        assert entry.copy is not None
+        (version,) = origin_in(report, site).versions
+        assert version.result == ("rules" if entry.body else "empty")
+        assert version.sha256 == entry.copy.sha256 == archived[site.root]
+        assert sha256(entry.body or b"").hexdigest() == version.sha256
+    assert len({*archived.values()}) == 5, "the first two and the wrapped one have the same file"
 
 
 # Its page
