@@ -29,7 +29,7 @@ FENCE = re.compile(r"^( *)(`{3,}|~{3,})(.*)\n((?:.*\n)*?)\1\2$", re.MULTILINE)
 MAKE = re.findall(r"^([.\w/-]+):(?!=)", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 SCRAPY = {"crawl", "fetch", "parse", "shell", "view", "workers", "version"}
 """The commands of Scrapy, and of the example project, that pages name."""
-OTHER_PROGRAMS = {".", "ACL", "env", "eval", "pip", "source", "warcio"}
+OTHER_PROGRAMS = {".", "ACL", "docker", "env", "eval", "pip", "source", "warcio"}
 PLACEHOLDERS = {"…", "NAME", "TOOL"}
 
 
@@ -61,7 +61,7 @@ def commands(page: Path) -> Iterator[str]:
         if language == "":
             yield from text.splitlines()
         elif language == "yaml":
-            yield from re.findall(r"^ *(?:- )?run: (.*)", text, re.MULTILINE)
+            yield from re.findall(r"^ *(?:- )?run: ([^|\n].*)", text, re.MULTILINE)
     text = FENCE.sub("", page.read_text("utf-8"))
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
         if re.match(r"(\S*python -m|make|scrapy-rep|scrapy|pip install) (?!.*<)\S", code):

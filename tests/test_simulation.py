@@ -95,6 +95,11 @@ SHORT_LIVED = replace(
     sites=(Site(0, 8000, (Answer(delay=5, max_age=1),), 0.2),),
     settings={**SCENARIO.settings, "REP_TTL_RANGE": (2, 300)},
 )
+OWN_DELAY = replace(
+    SCENARIO,
+    sites=(Site(0, 8000, (Answer(),), page_latency=5),),
+    settings={**SCENARIO.settings, "DOWNLOAD_DELAY": 0.3},
+)
 ON_DISK = replace(SCENARIO, on_disk=True)
 PAIR = replace(SCENARIO, crawlers=2)
 
@@ -167,9 +172,10 @@ DEFECTS = {
     "the back-off": Defect(BACKOFF, 8, f"{FRONTIER}.note_answer", nothing),
     "the retries": Defect(ERROR, 9, f"{FETCHER}.unexpected", lambda *_: Cancelled()),
     "the two ways": Defect(NO_FILE, 10, "scrapy_rep.origin.Origin.disallows_all", lambda *_: True),
+    "the start of a slot's delay": Defect(OWN_DELAY, 11, f"{FRONTIER}.note_reached", nothing),
     "late alarms": Defect(SCENARIO, 11, "scrapy_rep.frontier.hosts.Slot.set_alarm", ring_late),
 }
-SCENARIOS = (SCENARIO, CALLS, BACKOFF, ERROR, NO_FILE, LOCAL, MOVED, SHORT_LIVED, ON_DISK, PAIR)
+SCENARIOS = [*{id(defect.scenario): defect.scenario for defect in DEFECTS.values()}.values()]
 DEFECTS |= {f"nothing in {number}": Defect(each) for number, each in enumerate(SCENARIOS)}
 
 MOST_TURNS = 4_000

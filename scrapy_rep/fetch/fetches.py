@@ -194,6 +194,8 @@ class Fetches:
             self._demand.set_delay(origin.host, origin.key, delay)
         if isinstance(result, Unreachable) and origin.content is not None and result.retry_after:
             # Its good copy is used, once even if another fetch is due when that time has passed.
-            origin.notes.answered_at += self._demand.hold(origin.host, result.retry_after)
+            origin.notes.answered_at += self._demand.hold(
+                origin.host, origin.key, result.retry_after, result.status
+            )
         host_delay = self._demand.delay_of(origin.host)
         self._recorder.paced(origin, tokens, delay or 0, host_delay)

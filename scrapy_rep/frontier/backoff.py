@@ -49,7 +49,8 @@ class Backoff:
         """
         host, origin, now = started.host, started.origin, self._clock.monotonic()
         is_late, is_first = started.backoffs != host.backoffs, not host.backoffs
-        if not self._asks_for_fewer(host, url, status, seconds):
+        asks_for_fewer = self._note_failure(host, url, status, seconds)
+        if not asks_for_fewer:
             if status >= 500 or is_late or is_first or host.held_until > now:
                 return False
             host.end_backoff()
@@ -62,14 +63,13 @@ class Backoff:
             if seconds is not None:  # a little later: not counted as one more
                 host.held_until = max(host.held_until, now + hold)
             return False
-        self._recorder.held(host.name, origin, hold, added, status if is_first else None)
-        self.hold(host, hold)
+        self.hold_for(host, origin, hold, status)
         if now - host.held_since >= LONG_BACKOFF:
             self._recorder.held_long(host.name, hold, sum(queue.size for queue in host.queues))
         return True
 
-    def _asks_for_fewer(self, host: Host, url: str, status: int, seconds: float | None) -> bool:
-        """Note whether an answer is one of a row of failures. Returns whether it holds its host."""
+    def _note_failure(self, host: Host, url: str, status: int, seconds: float | None) -> bool:
+        """Note an answer that is one of a row of failures. Returns whether it holds its host."""
         if status in FAILURES and seconds is None:
             is_new = url not in host.failed_urls
             if len(host.failed_urls) < MAX_FAILED_URLS:
@@ -78,6 +78,13 @@ class Backoff:
         if status < 500 and status not in SLOW_DOWN:
             host.failed_urls.clear()
         return status in SLOW_DOWN or (status >= 500 and seconds is not None)
+
+    def hold_for(self, host: Host, origin: str | None, seconds: float, status: int | None) -> None:
+        """Hold a host because an answer of one of its origins asks for that, and record it."""
+        added = seconds - max(host.held_until - self._clock.monotonic(), 0)
+        first = None if host.backoffs else status
+        self._recorder.held(host.name, origin, seconds, max(added, 0), first)
+        self.hold(host, seconds)
 
     def hold(self, host: Host, seconds: float) -> None:
         """Start no request to a host for so many seconds."""

@@ -503,15 +503,16 @@ class Frontier:
             self._reservations.request(host, host.held_until - self.clock.monotonic())
         self.update_host(host)
 
-    def hold(self, host: str, seconds: float) -> float:
-        """Start no request to a host, because its robots.txt asks for that. Returns for how long.
+    def hold(self, host: str, origin: str, seconds: float, status: int | None) -> float:
+        """Start no request to a host, because a robots.txt asks for that. Returns for how long.
 
-        That is at most REP_MAX_BACKOFF, and 0 without REP_BACKOFF.
+        That is at most REP_MAX_BACKOFF, and 0 without REP_BACKOFF. ``status`` is that of the
+        robots.txt of ``origin``.
         """
         seconds = min(seconds, self.settings.max_backoff) if self.settings.backoff else 0
         if seconds:
             found = self.hosts.host(host)
-            self._backoff.hold(found, seconds)
+            self._backoff.hold_for(found, origin, seconds, status)
             self._update_held(found)
         return seconds
 

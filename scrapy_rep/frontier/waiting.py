@@ -79,7 +79,8 @@ class Waiting(Queues):
             frontier.end(request, sent=False)
             raise
         finally:
-            if self._waiters.pop(request, None) is not None:
+            left = self._waiters.pop(request, None)
+            if left is not None:
                 queue.pop(request)
                 frontier.update(queue)
             if is_excluded:

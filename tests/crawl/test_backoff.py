@@ -197,9 +197,11 @@ async def test_a_robots_txt_that_asks_for_time_holds_its_host(
     robots = in_turn(Page(ALL, headers={"Cache-Control": "max-age=0"}), then=busy("2", 503))
     site = web.site(robots, {"/1": Page(delay=1.2)})
     settings = {"REP_TTL_RANGE": [1, 1], "REP_TIMEOUT": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
-    await crawl(site.urls(*numbers(3)), {**settings, "REP_BACKOFF": is_on})
+    outcome = await crawl(site.urls(*numbers(3)), {**settings, "REP_BACKOFF": is_on})
     times = times_of(site)
     assert len(times) == 3
+    assert ("it answered with status 503" in outcome.log.text) is is_on
+    assert (outcome.stats.get("robotstxt/backoff_seconds", 0) >= 2) is is_on
     asked = [each.at for each in site.received if each.path == "/robots.txt"]
     assert len(asked) >= 2
     assert (times[2] - asked[1] >= 2) is is_on

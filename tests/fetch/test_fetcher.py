@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.fetch import downloader
-from scrapy_rep.fetch.fetcher import Fetcher, Parts
+from scrapy_rep.fetch.fetcher import Fetcher, Parts, longest_fetch
 from scrapy_rep.fetch.fetches import Fetches
 from scrapy_rep.origin import Origin
 from scrapy_rep.policies.policies import Policies
@@ -109,3 +109,9 @@ async def test_a_delay_is_set_as_soon_as_it_is_known(
     fetches.begin(ORIGIN, PAGE)
     await settle()
     assert parts.demand.set_delay.mock_calls == delays  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("retries", "seconds"), [(0, 36 + 60), (2, 3 * (36 + 60) + 1 + 2)])
+def test_the_longest_fetch_is_one_whose_attempts_all_time_out(retries: int, seconds: float) -> None:
+    values = {"REP_TIMEOUT": 30, "REP_MAX_CRAWL_DELAY": 60, "REP_RETRY_TIMES": retries}
+    assert longest_fetch(Settings.read(ScrapySettings(values))) == pytest.approx(seconds)

@@ -306,7 +306,7 @@ def test_no_answer_shortens_a_hold() -> None:
     crawl.frontier.note_answer(crawl.frontier.in_progress[request], 200, None)
     crawl.end(request)
     assert host.seconds_left(crawl.clock.now) == 60
-    crawl.frontier.hold("a.example", 5)
+    crawl.frontier.hold("a.example", A, 5, 503)
     assert host.seconds_left(crawl.clock.now) == 60
 
 

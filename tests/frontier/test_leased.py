@@ -130,8 +130,14 @@ async def test_a_short_wait_is_spent_by_the_worker(worker: Start) -> None:
 
 
 async def test_the_turn_of_a_host_goes_on_while_it_is_alone(worker: Start) -> None:
-    one = await worker(A, B)
-    await one.lease(*(f"{A}/{number}" for number in range(20)))
+    one, other = await worker(A, B), await worker()
+    await one.lease(f"{A}/first")
+    one.leased.note_turn(HOST, 0)  # Redis has no more
+    one.end(one.take())
+    await one.sync()
+    other.push(*(f"{A}/{number}" for number in range(20)))
+    await other.sync(closing=True)
+    await one.lease()
     assert one.leased.size == 8
     for _ in range(4):
         one.take()
@@ -174,6 +180,7 @@ async def test_new_sites_wait_until_a_fetch_may_begin(worker: Start) -> None:
     one.policies.free = 1
     await one.sync()
     assert one.places() == {A: Place.UNKNOWN}
+    assert one.leased.settle() == Wanted(64, 31, 0, {})
 
 
 async def test_requests_that_will_be_dropped_start(worker: Start) -> None:
@@ -298,8 +305,9 @@ async def test_requests_of_a_crawl_without_robots_txt(clients: Any) -> None:
     plain = PlainQueue(shared, 1)
     for number in range(9):
         shared.push(Push(b"", NO_HOST, False, number, b"%d" % number))
-    for _ in range(2):
-        answer = await shared.call(plain.settle())
+    await shared.call(plain.settle())
+    assert plain.settle() == Wanted(4, 4, 0, {NO_HOST: 4})
+    answer = await shared.call(plain.settle())
     plain.note_turn(HOST, 1)  # of an earlier crawl with the frontier
     plain.note_push(HOST)
     assert shared.is_due

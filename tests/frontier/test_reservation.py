@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.frontier import reservation
 from scrapy_rep.frontier.hosts import Host
 from scrapy_rep.frontier.reservation import MIN_RETRY_INTERVAL, TURN, Reservations
+from scrapy_rep.policies.gate import Place
 from scrapy_rep.stores.base import LEASE
 from testing.clock import FakeClock
 
@@ -176,6 +177,19 @@ async def test_a_crawl_that_closes_ends_its_attempts() -> None:
     crawl.frontier.close()
     await crawl.clock.run(100)
     assert (store.reserve_host.await_count, crawl.clock.pending) == (3, [])
+
+
+async def test_a_host_that_nothing_waits_for_any_more_is_released() -> None:
+    store, origin = AsyncMock(**{"reserve_host.return_value": 0.0}), "http://example.com"
+    crawl = FakeCrawl(reservations=lambda frontier: Reservations(store, frontier.clock, frontier))
+    crawl.push(f"{origin}/")
+    crawl.frontier.set_delay("example.com", origin, 1)
+    crawl.set_ready(origin)
+    await crawl.clock.run()
+    store.release_host.assert_not_awaited()
+    crawl.set(origin, Place.DROPS)
+    await crawl.clock.run()
+    store.release_host.assert_awaited_once_with("example.com", 0)
 
 
 # The delay of the crawl itself
