@@ -350,12 +350,12 @@ class Recorder:
         numbers = Counter({each: value(f"robotstxt/forbidden/{each}", 0) for each in examples})
         reasons = numbers.most_common()
         self._logger.info(
-            "Dropped %(dropped)d of %(all)s: %(reasons)s. Such as %(examples)s. LOG_LEVEL "
+            "Dropped %(dropped)d of %(all)s (%(reasons)s). Such as %(examples)s. LOG_LEVEL "
             "= 'DEBUG' logs each of them, and scrapy-rep check URL explains one.",
             {
                 "dropped": dropped,
                 "all": plural(dropped + max(sent, 0), "request"),
-                "reasons": ", ".join(f"{number:,} by {reason}" for reason, number in reasons),
+                "reasons": ", ".join(f"{reason}: {number:,}" for reason, number in reasons),
                 "examples": "; ".join(examples[reason] for reason, _ in reasons),
             },
         )

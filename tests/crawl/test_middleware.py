@@ -223,7 +223,7 @@ async def test_a_crawl_explains_what_it_dropped(web: Web, crawl: Crawl) -> None:
     ((level, line),) = [(each.levelname, each.getMessage()) for each in records]
     assert level == "INFO"
     assert line.startswith(
-        f"Dropped 4 of 6 requests: 3 by rules, 1 by unreachable. Such as {closed.root}/"
+        f"Dropped 4 of 6 requests (rules: 3, unreachable: 1). Such as {closed.root}/"
     )
     assert line.endswith(
         f" (line 2, Disallow: /, for *); {down.url('/e')} (unreachable: status 503). "
