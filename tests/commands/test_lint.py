@@ -164,7 +164,9 @@ def test_diff(run: Run, robots_txt: Path) -> None:
     assert (done.code, "+Allow: /a\n" in done.out) == (1, True)
     assert robots_txt.read_bytes() == body
     done = run("lint", "robots.txt", "--diff", "--select", "R5")
-    assert (done.code, done.out) == (0, "")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    done = run("lint", "robots.txt", "--select", "R5")
+    assert (done.code, done.out, done.err) == (0, "", "note: 0 findings\n")
     write(robots_txt=b"\xef\xbb\xbfUser-agent: *\n")
     done = run("lint", "robots.txt", "--diff")
     assert (done.code, done.out) == (1, "robots.txt: only its encoding changes\n")
