@@ -55,7 +55,7 @@ class Web:
             never = site.urls(site.disallowed, site.redirected_to, site.not_followed)
             for url, expected in (once | dict.fromkeys(never, 0)).items():
                 if hits[url] != expected:
-                    yield f"{url}: {hits[url]} requests were received, {expected} expected"
+                    yield f"{url}: requests received: {hits[url]}, expected: {expected}"
             if hits[site.origin + ROBOTS_TXT] > 1:
                 yield f"the robots.txt of {site.origin} was fetched more than once"
             if self.shortest_gap(site) < site.crawl_delay - TOLERANCE:

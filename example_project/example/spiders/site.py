@@ -35,6 +35,6 @@ class SiteSpider(ReportingSpider):
 
     def closed(self, reason: str) -> None:
         origin = "/".join(self.url.split("/")[:3])
-        rows = [(url.removeprefix(origin), *outcome) for url, outcome in self.outcomes.items()]
+        rows = [(url.removeprefix(origin) or "/", *why) for url, why in self.outcomes.items()]
         print_table(f"URLs of the crawl of {origin}", ("path", "outcome", "why"), rows)
         print(f"\n{self.summary()}")
