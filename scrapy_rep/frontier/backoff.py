@@ -51,7 +51,10 @@ class Backoff:
         is_late, is_first = started.backoffs != host.backoffs, not host.backoffs
         asks_for_fewer = self._note_failure(host, url, status, seconds)
         if not asks_for_fewer:
-            if status >= 500 or is_late or is_first or host.held_until > now:
+            if status >= 500 or is_late:
+                return False
+            host.failed_urls.clear()
+            if is_first or host.held_until > now:
                 return False
             host.end_backoff()
             self._held.pop(host.name, None)
@@ -75,8 +78,6 @@ class Backoff:
             if len(host.failed_urls) < MAX_FAILED_URLS:
                 host.failed_urls.add(url)
             return is_new and len(host.failed_urls) >= FAILED_URLS
-        if status < 500 and status not in SLOW_DOWN:
-            host.failed_urls.clear()
         return status in SLOW_DOWN or (status >= 500 and seconds is not None)
 
     def hold_for(self, host: Host, origin: str | None, seconds: float, status: int | None) -> None:

@@ -26,6 +26,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -291,6 +292,14 @@ class UnreadDirectives(PageDirectives):
     def __init__(self, read: Callable[[], PageDirectives]) -> None:
         object.__setattr__(self, "_read", read)
 
+    @property
+    def __class__(self) -> type[PageDirectives]:  # type: ignore[override]
+        """The class with which the methods of `PageDirectives` compare, show and copy it."""
+        return PageDirectives
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return replace, (replace(self),)
+
     def __getattr__(self, name: str) -> Any:
         """Set all fields. Python calls this only for a field that is not set."""
         found = object.__getattribute__(self, "_read")()
@@ -306,8 +315,10 @@ def directives_when_asked(
     """Return the directives of a response for a crawler. HTML is not parsed before it is needed."""
     if not isinstance(response, HtmlResponse):
         return directives_of(response, stated_in(response, tokens, tdm))
-    # Without its request: in a cycle with its meta, the body would stay in memory for long.
-    page = HtmlResponse(response.url, response.status, response.headers, response.body)
+    # Without its request: in a cycle with its meta, the body would stay in memory for long. Its
+    # replace() would decode the body.
+    page = copy(response)
+    page.request = None
     return UnreadDirectives(lambda: directives_of(page, stated_in(page, tokens, tdm)))
 
 

@@ -59,6 +59,7 @@ LEVELS = tuple(f"{USE}={level}" for level in USE_LEVELS)
 """The uses that a crawl may intend, in the same order. A statement refuses those behind its own."""
 
 _ORDER = (False, True, *USE_LEVELS)  # from the most restrictive value of a name to the least
+_UNRESTRICTED = (True, USE_LEVELS[-1])  # the values that refuse nothing
 
 TDM = "tdm"
 """The name of the use that a TDM reservation refuses. No label of AIPREF is evaluated as it."""
@@ -300,7 +301,7 @@ def combined(statements: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
 
 
 def _restrictions(statement: Mapping[str, Value]) -> dict[str, Value]:
-    return {name: value for name, value in statement.items() if value is not True}
+    return {name: value for name, value in statement.items() if value not in _UNRESTRICTED}
 
 
 def evaluated(

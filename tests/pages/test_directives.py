@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -627,13 +627,17 @@ def test_a_page_is_parsed_once_when_a_directive_is_asked_for(
         return elements(page, *names)
 
     monkeypatch.setattr(module, "elements", parse)
-    body = b'<meta name="robots" content="nofollow">'
-    page = HtmlResponse("https://a.example/", headers={"X-Robots-Tag": "noindex"}, body=body)
+    body, charset = '<meta name="robots" content="nofollow">', "utf-16-le"  # only a browser says so
+    headers = {"X-Robots-Tag": "noindex"}
+    page = HtmlResponse("https://a.example/", 200, headers, body, encoding=charset)
     found, *copies = (directives_when_asked(page, (), None) for _ in range(3))
     assert not parsed
     assert (found.noindex, found.nofollow, found.noai) == (True, True, False)
-    assert parsed == [body]
+    assert parsed == [body.encode()]
     assert not hasattr(found, "index")
     assert pickle.loads(pickle.dumps(copies[0])) == copy(copies[1]) == found
     assert asdict(found) == asdict(copies[0])
-    assert parsed == [body] * 3
+    plain = PageDirectives(noindex=True, nofollow=True)
+    assert {found, copies[0]} == {plain, found}
+    assert (str(found), replace(found)) == (str(plain), plain)
+    assert parsed == [body.encode()] * 3

@@ -88,7 +88,7 @@ Allow: /
         # The grants of a shorter path do not hold, its refusals and its limit do.
         ("/open", {"ai-train": True, "use": "reference"}),
         ("/open/b", {"use": "full"}),  # /open takes back the refusal of ai-train
-        ("/open/books", {"search": False, "ai-input": True, "use": "full"}),
+        ("/open/books", {"search": False, "ai-input": True}),
         ("/shut", {"search": False, "ai-train": False, "use": "reference"}),
     ],
 )
@@ -107,13 +107,12 @@ def test_content_signals_that_take_too_many_steps_to_find_grant_nothing() -> Non
     paths = attack.body.decode().replace("Disallow:", "Content-Signal:").split("\n")[1:]
     every = " search=yes, use=full\n".join(paths[:9000])
     robots_txt = f"User-agent: *\nContent-Signal: ai-train=no\n{every} ai-input=yes\n"
-    expected = {"ai-train": False, "use": "full"}
     for more in ("", f"Content-Signal: /*{'a' * 200} search=yes\n"):
         # With more, the longest path is found, but there are too many shorter ones.
         robots = RobotsTxt.parse((robots_txt + more).encode())
         url = attack.url(2048) + "a" * 200
         for _ in range(2):
-            assert robots.content_signals(url, "mybot") == expected
+            assert robots.content_signals(url, "mybot") == FORBIDDEN
 
 
 @pytest.mark.no_cover

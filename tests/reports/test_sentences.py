@@ -389,7 +389,11 @@ IGNORING = changed(
     settings={"REP_BACKOFF": "False"},
     downloads={"response_status_count/503": 2, "response_status_count/429": 1},
 )
-OBEYING = changed(downloads={"response_status_count/503": 2})
+OBEYING = changed(downloads={"response_status_count/503": 2, "response_status_count/500": 2})
+FAILED = changed(
+    settings={"REP_BACKOFF": "False"},
+    downloads={"response_status_count/500": 1, "response_status_count/404": 1},
+)
 TRAINING = changed(settings={"REP_INTENDED_USES": "['train-ai', 'search']"})
 NAMED = changed(scrapy_settings={"USER_AGENT": "mybot (+https://bot.example/about)"})
 FILED = changed(log="a.events.gz", log_sha256="a" * 64)
@@ -513,6 +517,8 @@ OTHERS = [
      events(waited("backoff", 7))),
     ("Slowed: 3 answers with status 429 or 503 ignored (REP_BACKOFF = False)", events(IGNORING),
      events(OBEYING)),
+    ("Slowed: Not known: REP_BACKOFF = False, and 1 answer had another status from 500 on",
+     events(FAILED), events(OBEYING)),
     (f": {A} asked 1 time. No request to it started for 7 s in total.",
      events(waited("backoff", 7)), events(waited("backoff", 3), waited("backoff", 4))),
     ("Use: 1 site", events(noindex), events(one)),
