@@ -48,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let ``-k`` find the tests of a rule by its name."""
+    item.extra_keyword_matches.update(*(mark.args for mark in item.iter_markers("rule")))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out tests, and do not measure the coverage of tests that repeat lines or are random.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.ip_addresses import is_local_name, is_public, literal_address, plain_address
 
+pytestmark = pytest.mark.rule("A redirect to an address that is not public")
 NOT_PUBLIC = """
 0.0.0.0 0.1.2.3 10.0.0.1 127.0.0.1 127.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1
 100.64.0.1 100.127.255.255          RFC 6598

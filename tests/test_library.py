@@ -137,6 +137,7 @@ def test_groups(body: bytes, groups: list[tuple[tuple[str, ...], list[str]]]) ->
     assert found == groups
 
 
+@pytest.mark.rule("Length of a pattern")
 @pytest.mark.parametrize(
     ("rules", "path", "lines"),
     [
@@ -165,6 +166,7 @@ def test_the_order_of_matching_rules(rules: str, path: str, lines: list[int]) ->
         assert next(iter(found), None) == robots.verdict(path, "mybot").rule
 
 
+@pytest.mark.rule("Any other record")
 def test_records_are_given_by_name(robots: RobotsTxt) -> None:
     assert robots.records("fetch-hint") == robots.records("Fetch-Hint ", "mybot") == ("slow",)
     assert robots.records("fetch-hint", "otherbot") == ()

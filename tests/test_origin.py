@@ -60,6 +60,7 @@ EVENTS = [access.Cancelled(), DOWN, Unreachable("status 429", 429, URL, 30), Not
 EVENTS += [rules(T), missing(T), missing(T, disallow=True)]
 
 
+@pytest.mark.rule("States of an origin")
 @given(
     st.lists(
         st.tuples(
@@ -96,6 +97,7 @@ def test_no_history_leads_outside_the_table(history: list[tuple[float, FetchResu
 # What has to be done before a verdict
 
 
+@pytest.mark.rule("Expired files")
 def test_rfc_a_file_holds_until_it_expires() -> None:
     origin = origin_after((T, rules(T, held=1000)))
     assert origin.next_action(T + 899) is Action.NONE
@@ -114,6 +116,7 @@ def refreshed(event: FetchResult, at: float = T + 0.95 * DAY, known: FetchResult
     return origin
 
 
+@pytest.mark.rule("Refresh in the background")
 def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> None:
     origin = origin_after((T, rules(T, held=1000)))
     assert origin.next_action(T + 950) is Action.REFRESH
@@ -123,6 +126,7 @@ def test_a_request_that_comes_after_the_expiry_waits_for_a_late_refresh() -> Non
     assert (origin.state, origin.content) == (State.FRESH, OTHER_FILE)
 
 
+@pytest.mark.rule("Refresh in the background")
 @pytest.mark.parametrize(
     "event",
     [DOWN, Unreachable("status 503", 503, URL, 5), access.Cancelled()],
@@ -213,6 +217,8 @@ VERDICTS: list[tuple[str, History, str, float, Answer]] = [
 DISALLOW_ALL = ("a refusal", "unreachable", "a 404 is no copy", "a 404 removes the copy", "29 days")
 
 
+@pytest.mark.rule("2xx, except 206", "4xx, except 407 and 429", "5xx", "The last good copy")
+@pytest.mark.rule("Unreachable without a copy")
 @pytest.mark.parametrize(("name", "history", "path", "now", "verdict"), VERDICTS)
 def test_rfc_verdicts(name: str, history: History, path: str, now: float, verdict: Answer) -> None:
     origin = origin_after(*history)
@@ -223,6 +229,7 @@ def test_rfc_verdicts(name: str, history: History, path: str, now: float, verdic
 # While it is unreachable
 
 
+@pytest.mark.rule("Unreachable without a copy")
 @pytest.mark.parametrize(
     ("policy", "days", "allowed"),
     [
@@ -238,12 +245,14 @@ def test_the_thirty_days_are_a_setting(policy: UnreachablePolicy, days: int, all
     assert origin.disallows_all(T + days * DAY, policy) is not allowed
 
 
+@pytest.mark.rule("Unreachable without a copy")
 def test_the_thirty_days_are_for_sites_without_a_copy() -> None:
     origin = origin_after((T, rules(T)), *failing(40, since=T + DAY))
     policy = UnreachablePolicy(allow=True, days=0)
     assert allows(origin, "/private", T + 41 * DAY, policy) == (False, Reason.RULES)
 
 
+@pytest.mark.rule("Unreachable without a copy")
 @pytest.mark.parametrize(
     ("first", "answer"),
     [
@@ -265,6 +274,7 @@ def test_an_answer_resets_the_thirty_days(first: History, answer: FetchResult) -
     assert origin.unreachable_since == T + 21 * DAY
 
 
+@pytest.mark.rule("Retries")
 def test_the_interval_between_attempts_grows() -> None:
     origin = Origin(KEY)
     now = T

@@ -33,6 +33,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.rule("Random crawls and faults")
 @pytest.mark.parametrize("seed", range(4))
 def test_random_crawls_obey_the_laws(seed: int) -> None:
     harness.call(simulation.check, EXAMPLES // 4, seed, False, timeout=600)

@@ -17,6 +17,7 @@ from testing.web import Page, Site, Web, between
 
 from .conftest import ALL, EXEMPT, Caller, Crawl, Visitor, in_turn, make_crawler, numbers, together
 
+pytestmark = pytest.mark.rule("Back-off")
 IN_FLIGHT = 8
 """CONCURRENT_REQUESTS_PER_DOMAIN."""
 ANY_STATUS = {"HTTPERROR_ALLOW_ALL": True}
@@ -177,6 +178,7 @@ async def test_two_workers_wait_and_take_turns(web: Web, tmp_path: Path) -> None
         assert left_over(worker) == []
 
 
+@pytest.mark.rule("Back-off without Retry-After")
 @pytest.mark.parametrize(
     ("status", "settings"),
     [(408, {}), (403, {}), (429, {"REP_BACKOFF": False}), (500, {"REP_BACKOFF": False})],

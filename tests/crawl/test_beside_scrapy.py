@@ -22,6 +22,7 @@ EACH_LOOP = pytest.mark.each_loop
 # HttpAuthMiddleware, CookiesMiddleware
 
 
+@pytest.mark.rule("Credentials and cookies")
 @EACH_LOOP
 async def test_the_crawls_password_stays_with_its_host(web: Web, crawl: Crawl) -> None:
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
@@ -38,6 +39,7 @@ async def test_the_crawls_password_stays_with_its_host(web: Web, crawl: Crawl) -
     assert [received.headers.get("authorization") for received in elsewhere.received] == [None]
 
 
+@pytest.mark.rule("Credentials and cookies")
 @EACH_LOOP
 async def test_robots_txt_takes_and_leaves_no_cookies(web: Web) -> None:
     pages = {"/first": Page(headers={"Set-Cookie": "from=page"})}

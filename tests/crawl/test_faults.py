@@ -42,6 +42,8 @@ def assert_nothing_went_wrong(outcome: Outcome) -> None:
 
 
 # A timeout, too, means that a robots.txt is unreachable. The other faults have time on any machine.
+@pytest.mark.rule("2xx, except 206", "A redirect to another scheme, or without a valid URL")
+@pytest.mark.rule("Network errors")
 @pytest.mark.parametrize(
     ("names", "timeout"),
     [pytest.param(UNREACHABLE, 1.5, id="unreachable"), pytest.param(OTHERS, 60, id="others")],
@@ -70,6 +72,7 @@ async def test_rfc_every_fault_has_its_outcome(
         assert (origin.failure is not None) is (name in unreachable), name
 
 
+@pytest.mark.rule("Network errors")
 @pytest.mark.each_loop
 async def test_rfc_network_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
     """A name that does not resolve, a refused connection, and one that is closed: in words."""
@@ -87,6 +90,7 @@ async def test_rfc_network_errors_disallow_everything(web: Web, crawl: Crawl) ->
     assert not any("Failure" in text for text in outcome.warnings)
 
 
+@pytest.mark.rule("Invalid hosts")
 @pytest.mark.parametrize("url", ["http://what!/a", "http://e%2fx/a"])
 async def test_a_url_without_a_host_is_dropped(web: Web, crawl: Crawl, url: str) -> None:
     proxy = web.site()
@@ -108,6 +112,7 @@ VERIFYING: dict[str, Any] = (
 
 
 # Scrapy 2.14 on the latest Twisted.
+@pytest.mark.rule("Network errors")
 @pytest.mark.filterwarnings("ignore:Passing method to twisted")
 async def test_rfc_tls_errors_disallow_everything(web: Web, crawl: Crawl) -> None:
     """A certificate that fails verification, and a server without TLS.
@@ -150,6 +155,7 @@ PLACES = {
 }
 
 
+@pytest.mark.rule("Unexpected errors")
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("place", PLACES)
 async def test_an_error_in_a_fetch_is_a_failed_attempt(

@@ -42,6 +42,7 @@ async def outcomes(
     return {key: outcome_of(site) for key, site in sites.items()}
 
 
+@pytest.mark.rule("301, 302, 303, 307, 308")
 async def test_rfc_redirects_are_followed(web: Web, crawl: Crawl) -> None:
     pages = {"/r%C3%A9?x=%5B": text(RULES)}
     sites = {
@@ -55,6 +56,7 @@ async def test_rfc_redirects_are_followed(web: Web, crawl: Crawl) -> None:
     assert found == [["/robots.txt", "/r%C3%A9?x=%5B", "/public"]] * 6
 
 
+@pytest.mark.rule("Scheme, host and port", "301, 302, 303, 307, 308")
 async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: Crawl) -> None:
     """RFC 9309 §2.3.1.2: "even across authorities (for example, hosts in the case of HTTP)"."""
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
@@ -65,6 +67,7 @@ async def test_rfc_redirects_are_followed_to_other_authorities(web: Web, crawl: 
     assert outcome.middleware.origins[site.root].url == elsewhere.url("/r")
 
 
+@pytest.mark.rule("301, 302, 303, 307, 308", "A sixth redirect, or a loop")
 @pytest.mark.parametrize(("name", "more"), [("unavailable", ALLOWED), ("unreachable", DISALLOWED)])
 async def test_rfc_five_hops_are_followed(web: Web, crawl: Crawl, name: str, more: str) -> None:
     """The status of the last one counts."""
@@ -81,6 +84,7 @@ async def test_rfc_five_hops_are_followed(web: Web, crawl: Crawl, name: str, mor
     assert [path for path in looping.paths if path not in PATHS] == ["/robots.txt", "/r"]
 
 
+@pytest.mark.rule("Credentials and cookies")
 async def test_redirects_carry_no_cookies_and_no_credentials(web: Web, crawl: Crawl) -> None:
     """No cookies and no credentials: none of the page, of the spider or of a Location."""
     elsewhere = web.site(pages={"/r": text(RULES)}, host="127.0.0.2")
@@ -124,6 +128,7 @@ ATTRIBUTES = "; Path=/x; Domain=127.0.0.2; Max-Age=60; HttpOnly"
 ITSELF = moved("/robots.txt", "a=1" + ATTRIBUTES)
 
 
+@pytest.mark.rule("A redirect that sets a cookie")
 @pytest.mark.each_loop
 async def test_a_redirect_with_a_cookie_is_no_loop(web: Web, crawl: Crawl, tmp_path: Path) -> None:
     """The cookie is returned in this fetch only, also if Scrapy caches responses."""
@@ -150,6 +155,7 @@ async def test_a_redirect_with_a_cookie_is_no_loop(web: Web, crawl: Crawl, tmp_p
         assert fetches(sites[0])[-2:] == [("/robots.txt", None), ("/robots.txt", "a=1")]
 
 
+@pytest.mark.rule("A redirect that sets a cookie")
 async def test_a_cookie_is_returned_to_no_other_origin(web: Web, crawl: Crawl) -> None:
     """Two origins send each other's fetch to and fro, and one sets a cookie for the other host."""
     first, second = web.site(), web.site(host="127.0.0.2")
@@ -185,6 +191,7 @@ LOOPS: dict[str, tuple[Page | Misbehaviour, int]] = {
 }
 
 
+@pytest.mark.rule("A sixth redirect, or a loop")
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("setting", ["unavailable", "unreachable"])
 @pytest.mark.no_cover
@@ -207,6 +214,8 @@ DEFLATED = zlib.compress(RULES)
 PLAIN = {"COMPRESSION_ENABLED": False}
 
 
+@pytest.mark.rule("4xx, except 407 and 429", "5xx", "5xx for every missing page", "407 and 429")
+@pytest.mark.rule("Compression")
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
@@ -257,6 +266,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return pauses
 
 
+@pytest.mark.rule("Retries", "Retry-After")
 @pytest.mark.parametrize(
     ("answers", "expected"),
     [
@@ -277,6 +287,7 @@ async def test_an_unreachable_robots_txt_is_retried(
     assert outcome.stats["robotstxt/unreachable"] == len(outcome.warnings) == 1
 
 
+@pytest.mark.rule("Retries", "Retry-After")
 @pytest.mark.usefixtures("pauses")
 async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Crawl) -> None:
     fetches = {
@@ -298,6 +309,7 @@ async def test_rfc_a_long_retry_after_replaces_the_retries(web: Web, crawl: Craw
 # Time
 
 
+@pytest.mark.rule("Time")
 async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> None:
     """Each hop takes half of it, so that three hops take more than all of it."""
     slow = Page(b"", 302, {"Location": "/1"}, delay=0.5)
@@ -311,6 +323,7 @@ async def test_rep_timeout_is_for_all_hops_together(web: Web, crawl: Crawl) -> N
     assert outcome_of(in_time) == RULES_HOLD
 
 
+@pytest.mark.rule("Time")
 async def test_rep_timeout_does_not_include_time_in_the_queue(web: Web, crawl: Crawl) -> None:
     """Requests wait in the queue of their download slot for longer than REP_TIMEOUT.
 
@@ -331,6 +344,7 @@ class Hanging:
             await Clock().sleep(3600)
 
 
+@pytest.mark.rule("Time")
 async def test_rep_timeout_includes_time_in_downloader_middlewares(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES)
     settings = {"DOWNLOADER_MIDDLEWARES": {Hanging: 950}, "REP_TIMEOUT": 0.3}
@@ -342,6 +356,7 @@ async def test_rep_timeout_includes_time_in_downloader_middlewares(web: Web, cra
 # Size
 
 
+@pytest.mark.rule("500 KiB of a body")
 async def test_rfc_the_first_500_kib_are_read(web: Web, crawl: Crawl) -> None:
     """RFC 9309 §2.5: "The parsing limit MUST be at least 500 kibibytes"."""
     filler = b"#" * (SIZE_LIMIT - len(RULES) - 1) + b"\n"
@@ -358,6 +373,7 @@ async def test_the_size_limits_of_scrapy_do_not_apply(web: Web, crawl: Crawl) ->
     assert "size" not in outcome.log.text
 
 
+@pytest.mark.rule("500 KiB of a body", "Compression")
 @pytest.mark.no_cover
 async def test_too_large_responses_take_little_memory(web: Web, crawl: Crawl) -> None:
     expected = {name: faults.MEANINGS[name] for name in faults.TOO_LARGE}
@@ -407,6 +423,7 @@ def deflate_bomb() -> bytes:
     return zlib.compress(RULES + bytes(60 << 20), 1)
 
 
+@pytest.mark.rule("Files over the limit")
 @pytest.mark.parametrize("name", ["sends gzip that is none", *faults.TOO_LARGE])
 async def test_other_middlewares_receive_one_response(web: Web, crawl: Crawl, name: str) -> None:
     site = web.site(faults.fault(name))
@@ -489,6 +506,7 @@ PART = Page(RULES + bytes(300_000))
 NO_GZIP = Page(b"no gzip", headers={"Content-Encoding": "gzip"})
 
 
+@pytest.mark.rule("A body whose download a signal handler stops")
 @pytest.mark.parametrize("stopping", [stop, stop_and_fail])
 @pytest.mark.parametrize(
     ("robots", "after_headers", "after_bytes"),
@@ -526,6 +544,7 @@ async def test_a_spider_stops_each_download(
         outcome.log.clear()
 
 
+@pytest.mark.rule("A body whose download a signal handler stops")
 async def test_what_no_other_component_stopped_is_not_blamed_on_one(web: Web, crawl: Crawl) -> None:
     """The fetch ends this download itself, and a retry may help."""
     site = web.site(NO_GZIP)
@@ -611,6 +630,7 @@ SILENT = raw(b"")
 """A site that closes each connection, so that there is an exception to process."""
 
 
+@pytest.mark.rule("Unexpected errors")
 @pytest.mark.parametrize("name", FAILING)
 async def test_a_middleware_that_fails_is_named_with_one_traceback(
     web: Web, crawl: Crawl, name: str

@@ -15,6 +15,7 @@ from testing.web import Web, text
 
 from .conftest import Crawl, InTurn, Outcome, travel
 
+pytestmark = pytest.mark.rule("Clean-param")
 CLEAN = "User-agent: *\nDisallow: /private\nClean-param: ref /shop\n"
 OURS: dict[str, Any] = {"REQUEST_FINGERPRINTER_CLASS": CleanParamRequestFingerprinter}
 

@@ -49,6 +49,8 @@ async def fetches_late(
     return await spider.fetches(site.url("/public"))
 
 
+@pytest.mark.rule("Freshness lifetime", "Minimum and maximum", "Headers after redirects and 304")
+@pytest.mark.rule("Lifetime of errors")
 @pytest.mark.parametrize(
     ("answer", "settings", "seconds"),
     [
@@ -85,6 +87,7 @@ async def test_rfc_the_headers_decide_how_long_it_is_fresh(
 DATE = "Sun, 06 Nov 1994 08:49:37 GMT"
 
 
+@pytest.mark.rule("Conditional requests")
 @pytest.mark.parametrize(
     ("headers", "sent"),
     [
@@ -119,6 +122,7 @@ async def test_rfc_validators_are_returned(
     assert spider.outcome.middleware.origins[site.root].status == (304 if sent else 200)
 
 
+@pytest.mark.rule("Conditional requests")
 async def test_validators_go_only_to_where_they_are_from(web: Web, clock: FakeClock) -> None:
     tagged = Page(RULES, headers={"ETag": '"1"'})
     elsewhere = web.site(pages={"/r": tagged, "/s": tagged}, host="127.0.0.2")
@@ -137,6 +141,7 @@ async def test_validators_go_only_to_where_they_are_from(web: Web, clock: FakeCl
     assert not any("if-none-match" in received.headers for received in site.received)
 
 
+@pytest.mark.rule("304 to a conditional request", "Headers after redirects and 304")
 @pytest.mark.parametrize(
     ("not_modified", "seconds"),
     [({}, HOUR), ({"Cache-Control": "max-age=7200"}, 2 * HOUR)],
@@ -161,6 +166,7 @@ async def test_rfc_a_304_makes_it_fresh_again(
         assert site.robots_fetches == 3
 
 
+@pytest.mark.rule("Expired files")
 async def test_all_requests_that_find_it_expired_share_one_fetch(
     web: Web, clock: FakeClock
 ) -> None:
@@ -180,6 +186,7 @@ async def test_all_requests_that_find_it_expired_share_one_fetch(
 # Refresh ahead
 
 
+@pytest.mark.rule("Refresh in the background")
 async def test_in_the_last_tenth_it_is_refreshed_and_nothing_waits(
     web: Web, clock: FakeClock
 ) -> None:
@@ -313,6 +320,7 @@ async def test_the_result_of_another_crawler_ends_the_wait(web: Web) -> None:
 # What is sent in an outage
 
 
+@pytest.mark.rule("5xx for every missing page")
 @pytest.mark.each_loop
 @pytest.mark.parametrize(
     ("robots", "next_paths", "received", "reason"),

@@ -230,6 +230,7 @@ class RebuildsForBrowser:
         return Request(request.url, request.callback, meta=meta, errback=request.errback)
 
 
+@pytest.mark.rule("Pages of a browser")
 @pytest.mark.parametrize("place", [50, 950])
 @pytest.mark.parametrize("middleware", [Assigns, RebuildsForBrowser])
 async def test_no_robots_txt_goes_through_a_browser(
@@ -258,6 +259,7 @@ class Driver:
         return None
 
 
+@pytest.mark.rule("Pages of a browser")
 async def test_the_page_of_a_browser_is_unwrapped(web: Web, crawl: Crawl) -> None:
     answered, sent = web.site(RULES), web.site(Page(WRAPPED))
     missing = web.site(Page(WRAPPED, 404))

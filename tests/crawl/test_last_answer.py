@@ -15,6 +15,7 @@ from testing.web import Page, Web, redirect, text
 
 from .conftest import ALL, EXEMPT, Crawl, make_crawler, run_crawler
 
+pytestmark = pytest.mark.rule("A spider requests a robots.txt")
 SITEMAP = (
     '<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
     "<url><loc>{}</loc></url></urlset>"

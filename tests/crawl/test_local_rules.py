@@ -64,6 +64,7 @@ def rules_of(settings: dict[str, Any]) -> LocalRules:
 # Disallow
 
 
+@pytest.mark.rule("Your own disallows")
 async def test_a_disallow_is_added_to_the_sites_rules(web: Web, crawl: Crawl, write: Write) -> None:
     site, other = web.site("User-agent: *\nAllow: /\nDisallow: /b"), web.site()
     settings = write(disallow(site.root, "/a", "/b"))
@@ -82,6 +83,7 @@ async def test_a_disallow_is_added_to_the_sites_rules(web: Web, crawl: Crawl, wr
     assert line in outcome.log.text
 
 
+@pytest.mark.rule("Your own disallows")
 @pytest.mark.parametrize("site_of_rule", ["127.0.0.1", "0x7f.0.0.1", "[::ffff:7f00:1]", "origin"])
 async def test_a_disallowed_site_receives_nothing(
     web: Web, crawl: Crawl, write: Write, site_of_rule: str
@@ -128,6 +130,7 @@ async def test_a_redirect_to_a_disallowed_site_is_not_followed(
 # Exceptions
 
 
+@pytest.mark.rule("Exceptions that the owner of a site has granted")
 async def test_an_exception_allows_what_is_disallowed(web: Web, crawl: Crawl, write: Write) -> None:
     site = web.site(PRIVATE)
     urls = site.urls("/private/open/1", "/private/2", "/public", "/private/open/mail")
@@ -143,6 +146,7 @@ async def test_an_exception_allows_what_is_disallowed(web: Web, crawl: Crawl, wr
     assert f"Allowed by a local rule: <GET {urls[0]}> (local-rule: {DETAIL})" in outcome.log.text
 
 
+@pytest.mark.rule("Exceptions that the owner of a site has granted")
 @pytest.mark.parametrize(
     ("status", "settings"), [(503, {}), (403, {"REP_DISALLOW_STATUSES": [403]})]
 )

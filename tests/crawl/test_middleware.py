@@ -19,6 +19,7 @@ from .conftest import EXEMPT, PRIVATE, Crawl, Visitor, travel, until
 pytestmark = pytest.mark.each_loop
 
 
+@pytest.mark.rule("Expired files")
 async def test_a_late_robots_txt_applies_to_all_waiting_requests(web: Web, crawl: Crawl) -> None:
     """Eight disallowed and two allowed pages at once of each of four sites, half a second early."""
     late = Page(PRIVATE, delay=0.5)
@@ -67,6 +68,7 @@ async def test_a_copied_verdict_is_removed_from_a_download(web: Web) -> None:
     assert other["robotstxt"].rule is None, "it has a verdict of its own"
 
 
+@pytest.mark.rule("Other schemes")
 async def test_schemes_without_robots_txt_pass(crawl: Crawl, tmp_path: Any) -> None:
     (tmp_path / "page.html").write_text("a page")
     urls = ["data:text/plain,hello", f"file://{tmp_path}/page.html"]

@@ -29,6 +29,7 @@ with warnings.catch_warnings():
     from pyftpdlib.servers import FTPServer  # type: ignore[import-untyped]
 
 
+@pytest.mark.rule("Spellings of a host")
 async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
     site = web.site(RULES, host="::1")
     outcome = await crawl([site.url("/public"), f"http://[0:0:0:0:0:0:0:1]:{site.port}/private"])
@@ -36,6 +37,7 @@ async def test_an_ipv6_origin(web: Web, crawl: Crawl) -> None:
     assert set(outcome.middleware.origins) == {site.root}
 
 
+@pytest.mark.rule("Spellings of a host")
 @pytest.mark.parametrize(
     ("host", "asked"),
     [
@@ -155,6 +157,7 @@ def ftp(tmp_path: Path) -> Iterator[Ftp]:
         site.close()
 
 
+@pytest.mark.rule("FTP")
 async def test_ftp_uses_an_anonymous_login(crawl: Crawl, ftp: Ftp) -> None:
     site = ftp()
     outcome = await crawl(site.urls(*PATHS), {"FTP_USER": "me", "FTP_PASSWORD": "secret"})
@@ -181,6 +184,7 @@ async def test_a_name_beyond_latin_1_over_ftp(
     assert (response.url, response.body) == (asked.url, b"a page")
 
 
+@pytest.mark.rule("FTP")
 async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> None:
     site = ftp(None)
     outcome = await crawl(site.urls(*PATHS))
@@ -192,6 +196,7 @@ async def test_ftp_without_a_file_allows_everything(crawl: Crawl, ftp: Ftp) -> N
     assert (str(known.state), known.status) == ("unavailable", 404)
 
 
+@pytest.mark.rule("FTP", "500 KiB of a body")
 @pytest.mark.parametrize(
     "options",
     [
@@ -219,6 +224,7 @@ async def test_ftp_that_does_not_answer_times_out(web: Web, crawl: Crawl) -> Non
     assert outcome.failure_of(f"ftp://127.0.0.1:{silent.port}").startswith(expected)
 
 
+@pytest.mark.rule("500 KiB of a body")
 async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: Ftp, tmp_path: Path) -> None:
     site = ftp()
     with (tmp_path / "robots.txt").open("r+b") as file:
@@ -234,6 +240,7 @@ async def test_the_first_500_kib_over_ftp_count(crawl: Crawl, ftp: Ftp, tmp_path
     assert [*outcome.reasons.values()] == [Reason.RULES]
 
 
+@pytest.mark.rule("A redirect to another scheme, or without a valid URL")
 async def test_http_does_not_lead_to_ftp(web: Web, crawl: Crawl, ftp: Ftp) -> None:
     target = ftp()
     site = web.site(redirect(target.root + "/robots.txt"))

@@ -20,6 +20,7 @@ from testing.web import Page, Site, Web, redirect, text
 
 from .conftest import Crawl
 
+pytestmark = pytest.mark.rule("A page instead of a robots.txt")
 HTML = text("<!doctype html>\n<title>Log in</title>", Content_Type="text/html")
 ANUBIS = Page('<html><script id="anubis_challenge">{}</script>')
 CLOUDFLARE = Page("<html>", 403, {"cf-mitigated": "challenge"})
@@ -40,6 +41,7 @@ def sites_of(web: Web) -> dict[str, Site]:
     return {name: web.site(page, {"/login": HTML}) for name, (page, _) in ANSWERS.items()}
 
 
+@pytest.mark.rule("A challenge instead of a robots.txt", "401 and 403")
 async def test_each_has_its_own_reason_and_everything_is_allowed(web: Web, crawl: Crawl) -> None:
     sites = sites_of(web)
     outcome = await crawl([url for site in sites.values() for url in site.urls(*PATHS)])

@@ -27,6 +27,7 @@ PATHS = numbers(5)
 FEW = PATHS[:3]
 
 
+@pytest.mark.rule("Crawl-delay")
 @pytest.mark.parametrize(
     ("robots", "settings", "seconds"),
     [

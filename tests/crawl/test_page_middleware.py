@@ -29,6 +29,7 @@ from testing.web import Page, Site, Web, text
 
 from .conftest import Crawl, Outcome, Visitor, in_turn, make_crawler
 
+pytestmark = pytest.mark.rule('noindex, nofollow, unavailable_after, rel="nofollow"')
 NOINDEX_META = '<meta name="robots" content="noindex">'
 DROP = {"REP_NOINDEX": "drop", "REP_NOFOLLOW": "drop", "REP_REL_NOFOLLOW": "drop"}
 
@@ -368,6 +369,7 @@ async def test_the_rel_of_a_link_is_noted_on_its_request(read: Read) -> None:
 # Robots-Tag and licenses
 
 
+@pytest.mark.rule("Licenses of pages")
 async def test_robots_tag_and_licenses_are_annotated(read: Read) -> None:
     pages = {
         "/tag": html("", Robots_Tag="*;nosnippet, testbot;noindex;noml"),
@@ -457,6 +459,7 @@ Disallow: /secret/
 """
 
 
+@pytest.mark.rule("Usage of content")
 @pytest.mark.parametrize(
     ("robots", "headers", "is_obeyed", "expected"),
     [
@@ -498,6 +501,7 @@ async def test_a_cache_smaller_than_the_crawl_loses_no_refusal(web: Web, crawl: 
     assert refused == [{"train-ai": False}] * 8
 
 
+@pytest.mark.rule("Usage of content")
 @pytest.mark.parametrize(
     ("required", "kept"),
     [
@@ -534,6 +538,7 @@ Allow: /art/free/
 """
 
 
+@pytest.mark.rule("__usage_ai-training")
 async def test_the_training_preference_signal_is_no_verdict(read: Read) -> None:
     pages = {"/art/picture": text("a picture")}
     others, settings = ("/", "/art/1", "/art/free/1"), {"REP_INTENDED_USES": ["ai-train"]}
@@ -569,6 +574,7 @@ RETRIES = {
 }
 
 
+@pytest.mark.rule("402, and 401 with WWW-Authenticate: License")
 @pytest.mark.parametrize("obey", [True, False])
 async def test_a_page_that_requires_a_payment_or_a_license_is_not_retried(
     web: Web, crawl: Crawl, obey: bool

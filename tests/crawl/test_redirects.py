@@ -18,6 +18,7 @@ from testing.web import Site, Web, redirect, text
 
 from .conftest import Crawl, Outcome, ScrapysHandler
 
+pytestmark = pytest.mark.rule("A redirect to an address that is not public")
 PUBLIC = "93.184.215.14"
 
 

@@ -90,6 +90,7 @@ def h2_pages(site: Callable[[], Site]) -> Any:
     return serve
 
 
+@pytest.mark.rule("URLs that download handlers change")
 @pytest.mark.parametrize("name", HANDLERS)
 async def test_no_handler_sends_a_disallowed_url(web: Web, crawl: Crawl, name: str) -> None:
     handler = f"scrapy.core.downloader.handlers.{HANDLERS[name]}"
@@ -137,6 +138,7 @@ def site(web: Web) -> Site:
     return web.site(PRIVATE, {"/moved": redirect("/private"), "/fine": redirect("/public")})
 
 
+@pytest.mark.rule("Pages that end at another URL")
 async def test_a_disallowed_page_is_annotated_and_counted(site: Site, crawl: Crawl) -> None:
     outcome = await crawl(site.urls("/moved", "/fine", "/plain"), FOLLOWING)
     allowed = {url: outcome.responses[url].meta["robotstxt"] for url in outcome.responses}
@@ -154,6 +156,7 @@ async def test_a_disallowed_page_is_annotated_and_counted(site: Site, crawl: Cra
     assert "(line 2, Disallow: /private, for *)" in warning
 
 
+@pytest.mark.rule("Pages that end at another URL")
 async def test_a_disallowed_page_is_dropped_by_a_setting(site: Site, crawl: Crawl) -> None:
     outcome = await crawl(site.urls("/moved", "/fine"), DROP)
     assert list(outcome.responses) == site.urls("/public")
@@ -165,6 +168,7 @@ async def test_a_disallowed_page_is_dropped_by_a_setting(site: Site, crawl: Craw
     assert not outcome.warnings
 
 
+@pytest.mark.rule("Pages that end at another URL")
 @pytest.mark.parametrize(
     ("robots", "settings", "allowed", "reason"),
     [

@@ -21,6 +21,7 @@ from .conftest import make_crawler, run_crawler
 ORIGINS = 25
 
 
+@pytest.mark.rule("Random crawls and faults")
 @pytest.mark.parametrize(
     "name",
     [

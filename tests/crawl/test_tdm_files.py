@@ -15,6 +15,7 @@ from testing.web import Misbehaviour, Page, Site, Web, gaps, redirect, text
 from .conftest import Crawl, Disturber, Outcome, in_turn
 from .test_local_rules import disallow
 
+pytestmark = pytest.mark.rule("TDM files")
 TDM = "/.well-known/tdmrep.json"
 ON = {"REP_TDMREP": True}
 POLICY = "https://provider.example/policies/policy.json"
@@ -78,6 +79,7 @@ async def test_a_file_that_states_nothing(
     assert outcome.warnings == []
 
 
+@pytest.mark.rule("TDM files and robots.txt")
 @pytest.mark.parametrize("is_local", [False, True])
 async def test_a_disallowed_file_is_not_fetched(
     web: Web, crawl: Crawl, tmp_path: Path, is_local: bool
@@ -98,6 +100,7 @@ async def test_nothing_is_fetched_where_no_page_is_allowed(web: Web, crawl: Craw
     assert site.paths == ["/robots.txt"]
 
 
+@pytest.mark.rule("TDM files and robots.txt")
 async def test_a_redirect_obeys_the_robots_txt_of_its_target(web: Web, crawl: Crawl) -> None:
     allowing = site_with(web, tdmrep())
     forbidding = site_with(web, tdmrep(), "User-agent: *\nDisallow: /.well-known/")

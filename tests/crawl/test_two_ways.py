@@ -202,6 +202,7 @@ async def test_the_delay_of_each_user_agent_is_kept(web: Web, crawl: Crawl) -> N
     assert all(pages[n].at - pages[n - 1].at >= 0.4 for n in slow)
 
 
+@pytest.mark.rule("Visit-time")
 async def test_the_visit_time_of_each_user_agent_applies(
     web: Web, crawl: Crawl, clock: FakeClock
 ) -> None:

@@ -49,6 +49,7 @@ def test_rfc_the_cookies_of_a_response(lines: list[bytes], header: bytes) -> Non
     assert cookies(*lines).header(URL) == header
 
 
+@pytest.mark.rule("A redirect that sets a cookie")
 @pytest.mark.parametrize(
     "url",
     ["https://a.example/", "http://a.example:81/", "http://www.a.example/", "http://b.example/"],
@@ -59,6 +60,7 @@ def test_a_cookie_is_for_the_origin_that_set_it(url: str) -> None:
     assert found.header("http://A.example:80/other") == b"old=1; a=1; b=1"
 
 
+@pytest.mark.rule("A redirect that sets a cookie")
 @pytest.mark.no_cover
 def test_the_cookies_of_all_origins_together_have_a_size() -> None:
     long = b"a=" + b"1" * (MAX_COOKIES // 2)

@@ -241,6 +241,7 @@ def test_an_idle_host_is_forgotten_when_its_delay_has_ended() -> None:
 # Hosts that ask for fewer requests
 
 
+@pytest.mark.rule("Back-off", "Back-off without Retry-After")
 @pytest.mark.parametrize(
     ("answers", "seconds"),
     [
@@ -268,6 +269,7 @@ def test_a_host_is_held_for_as_long_as_it_asks(answers: Any, seconds: float) -> 
     assert crawl.pop() is None, "one at a time"
 
 
+@pytest.mark.rule("Back-off")
 @pytest.mark.parametrize(
     ("answers", "seconds"),
     [
@@ -321,6 +323,7 @@ def test_the_failed_urls_of_a_host_are_bounded() -> None:
     assert len(crawl.frontier.hosts.host("a.example").failed_urls) == backoff.MAX_FAILED_URLS
 
 
+@pytest.mark.rule("Back-off without Retry-After")
 def test_what_is_in_flight_neither_ends_nor_doubles_it() -> None:
     crawl = crawl_of(A, number=30)
     several = [crawl.take() for _ in range(5)]

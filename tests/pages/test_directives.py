@@ -30,6 +30,7 @@ from scrapy_rep.protocol.printable import LENGTH
 from scrapy_rep.protocol.tdmrep import TdmRule
 from scrapy_rep.protocol.usage import evaluated
 
+pytestmark = pytest.mark.rule("X-Robots-Tag and meta elements")
 TAG = "x-robots-tag"
 OURS = ("mybot", "other-bot")
 MEGABYTE = 1_000_000
@@ -251,6 +252,7 @@ def test_google_a_meta_element(html: str, expected: dict[str, Any]) -> None:
 NOINDEX_META = '<meta name="robots" content="noindex">'
 
 
+@pytest.mark.rule("Meta elements that do not count")
 @pytest.mark.parametrize(
     ("before_and_after", "expected"),
     [
@@ -318,6 +320,7 @@ RESERVED = {"tdm_reservation": True}
 FREE = {"tdm_reservation": False}
 
 
+@pytest.mark.rule("Order of TDM reservations")
 @pytest.mark.parametrize(
     ("headers", "html", "rule", "expected"),
     [
@@ -350,6 +353,7 @@ def test_tdm_a_reservation_holds_over_other_values_of_the_same_header() -> None:
 ROBOTS_TAG = "robots-tag"
 
 
+@pytest.mark.rule("Robots-Tag and noml")
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -390,6 +394,7 @@ PAGE = "https://example.com/blog/a"
 RSL = "https://example.com/license.xml"
 
 
+@pytest.mark.rule("Licenses of pages")
 @pytest.mark.parametrize(
     ("line", "licenses"),
     [
@@ -494,6 +499,7 @@ def terms(status: int, headers: dict[str, Any]) -> AccessTerms | None:
     return module.terms_of(Response("https://a.example/", status, headers))
 
 
+@pytest.mark.rule("402, and 401 with WWW-Authenticate: License")
 @pytest.mark.parametrize(
     ("status", "headers", "expected"),
     [
@@ -518,6 +524,7 @@ def test_a_payment(status: int, headers: dict[str, Any], expected: AccessTerms |
     assert terms(status, headers) == expected
 
 
+@pytest.mark.rule("402, and 401 with WWW-Authenticate: License")
 @pytest.mark.parametrize(
     ("status", "lines", "is_required"),
     [

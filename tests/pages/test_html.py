@@ -31,6 +31,7 @@ def test_name_and_content_of_meta_elements(html: bytes, expected: list[tuple[str
     assert [each[:3] for each in found] == [("meta", *one) for one in expected]
 
 
+@pytest.mark.rule("Licenses of pages")
 @pytest.mark.parametrize(
     ("html", "hrefs"),
     [
@@ -107,6 +108,7 @@ def links(html: str, encoding: str = "utf-8") -> Links:
     return Links(HtmlResponse(URL, body=html, encoding=encoding))
 
 
+@pytest.mark.rule('noindex, nofollow, unavailable_after, rel="nofollow"')
 @pytest.mark.parametrize(
     ("html", "url", "values"),
     [

@@ -23,6 +23,8 @@ UNREACHABLE = [
 ]
 
 
+@pytest.mark.rule("2xx, except 206", "4xx, except 407 and 429", "401 and 403", "5xx", "407 and 429")
+@pytest.mark.rule("1xx, 206, other 3xx, an unexpected 304")
 @pytest.mark.parametrize(
     ("statuses", "expected"),
     [
@@ -44,12 +46,14 @@ def test_results_without_rules_although_the_server_has_answered() -> None:
     assert found == {"unavailable", "disallowed", "not-robots-txt", "refused", "challenge"}
 
 
+@pytest.mark.rule("1xx, 206, other 3xx, an unexpected 304", "304 to a conditional request")
 def test_a_304_counts_only_after_a_conditional_request() -> None:
     assert access_result(304, RFC, conditional=True) is AccessResult.NOT_MODIFIED
     assert access_result(304, RFC) is AccessResult.UNREACHABLE
     assert access_result(200, RFC, conditional=True) is AccessResult.SUCCESSFUL
 
 
+@pytest.mark.rule("4xx, except 407 and 429", "5xx", "407 and 429")
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
@@ -66,6 +70,7 @@ def test_settings_choose(policy: AccessPolicy, expected: dict[str, list[int]]) -
         assert {access_result(status, policy) for status in statuses} == {AccessResult(result)}
 
 
+@pytest.mark.rule("Retry-After")
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [

@@ -99,6 +99,7 @@ FIRST_WORDS = ("Slackbot-", "Sogou web", "Screaming Frog", "my crawler")
 """Headers that begin so have more than one word before the comment."""
 
 
+@pytest.mark.rule("Token of a User-Agent header")
 @pytest.mark.parametrize(
     ("header", "product"),
     [(form.format(one), one) for form, all_ in DOCUMENTED.items() for one in all_.split("|")],
@@ -181,6 +182,7 @@ BROWSERS = [
 ]
 
 
+@pytest.mark.rule("Token of a User-Agent header")
 @pytest.mark.parametrize(
     "header",
     [
@@ -202,6 +204,7 @@ def test_headers_without_a_token(header: str) -> None:
     assert parse_user_agent(header) == ((), AgentWarning.NO_TOKEN)
 
 
+@pytest.mark.rule("Tokens with other characters")
 @pytest.mark.parametrize(
     ("value", "token"),
     [
@@ -216,12 +219,14 @@ def test_a_token_ends_before_what_no_line_can_match(value: str, token: str | Non
     assert parse_user_agent(value) == expected
 
 
+@pytest.mark.rule("Tokens with other characters")
 @pytest.mark.parametrize("value", ["MJ12bot", "foo.bot", "a_b-c", "80legs", "a!$%&'+^`|~"])
 def test_a_token_that_a_line_can_match_is_not_cut(value: str) -> None:
     assert parse_user_agent(value) == ((value.lower(),), None)
     assert value.lower().encode() in tokens_of_line(value.encode())
 
 
+@pytest.mark.rule("Several tokens")
 def test_sequences_keep_their_order() -> None:
     images = ["Googlebot-Images", "Googlebot", "googlebot"]
     assert product_tokens(images) == ("googlebot-images", "googlebot")

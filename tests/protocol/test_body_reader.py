@@ -47,6 +47,7 @@ def test_identity_and_gzip_are_decoded(data: bytes, coding: bytes, piece: int) -
     assert not reader.is_done
 
 
+@pytest.mark.rule("500 KiB of a body")
 @pytest.mark.parametrize("size", [0, 1, SIZE_LIMIT - 1, SIZE_LIMIT, SIZE_LIMIT + 1, 2 * SIZE_LIMIT])
 @pytest.mark.parametrize("coding", [b"", b"gzip"])
 def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
@@ -57,6 +58,7 @@ def test_rfc_the_first_500_kib_count(size: int, coding: bytes) -> None:
     assert reader.body == content[: SIZE_LIMIT + 1]
 
 
+@pytest.mark.rule("A body that breaks after the size limit")
 def test_bytes_after_the_limit_are_ignored() -> None:
     reader = read(b"a" * (SIZE_LIMIT + 1))
     reader.feed(b"b" * MIB)
@@ -66,6 +68,7 @@ def test_bytes_after_the_limit_are_ignored() -> None:
     assert (reader.is_full, reader.is_broken) == (True, False)
 
 
+@pytest.mark.rule("Compression")
 @pytest.mark.parametrize(
     ("data", "coding"),
     [
@@ -104,6 +107,7 @@ def test_a_piece_with_many_members_is_read_in_small_parts(monkeypatch: pytest.Mo
     assert max(sizes) == PIECE_SIZE
 
 
+@pytest.mark.rule("Network errors")
 @pytest.mark.parametrize(
     "data",
     [

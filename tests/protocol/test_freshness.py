@@ -17,6 +17,7 @@ from scrapy_rep.protocol.freshness import (
     parse_date,
 )
 
+pytestmark = pytest.mark.rule("Freshness lifetime")
 NOW = 1_700_000_000.0
 LEAST = 300
 MOST = 86_400
@@ -43,6 +44,7 @@ def seconds(
     return policy.expires_at(headers, NOW, default) - NOW
 
 
+@pytest.mark.rule("Unreadable headers")
 @pytest.mark.parametrize(
     ("cache_control", "held"),
     [
@@ -91,6 +93,7 @@ def test_rfc_max_age_takes_precedence_over_expires() -> None:
     assert seconds("public", expires=date(3600), date=date(0)) == 3600
 
 
+@pytest.mark.rule("Age")
 @pytest.mark.parametrize(
     ("age", "dated", "held"),
     [
@@ -104,12 +107,14 @@ def test_rfc_age(age: str | None, dated: str | None, held: float) -> None:
     assert seconds("max-age=3600", age=age, date=dated) == held
 
 
+@pytest.mark.rule("Age")
 def test_the_default_does_not_age() -> None:
     for age in ("600", "old"):
         assert seconds(age=age, date=date(-1200)) == DEFAULT_LIFETIME
         assert seconds(age=age, default=ERROR_LIFETIME) == ERROR_LIFETIME
 
 
+@pytest.mark.rule("Unreadable headers")
 @pytest.mark.parametrize(
     ("value", "since_1970"),
     [
@@ -137,6 +142,7 @@ hostile = st.lists(st.sampled_from(PIECES), max_size=8).map
 hostile_values = hostile("".join) | hostile(" ".join) | st.text(st.characters(max_codepoint=255))
 
 
+@pytest.mark.rule("Minimum and maximum")
 @given(hostile_values, hostile_values)
 def test_no_header_value_raises(value: str, other: str) -> None:
     moment = parse_date(value)
@@ -149,6 +155,7 @@ def test_no_header_value_raises(value: str, other: str) -> None:
     assert pause is None or 0 < pause <= MAX_RETRY_AFTER
 
 
+@pytest.mark.rule("Unreadable headers")
 @pytest.mark.parametrize("piece", [*' ",(=9-+\0\xff:.', '"\\', 'a="', "a ", "Mon, ", "a;", "9999 "])
 @pytest.mark.no_cover
 def test_a_long_value_is_read_within_the_bounds(piece: str) -> None:

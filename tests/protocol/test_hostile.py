@@ -70,6 +70,7 @@ def test_a_first_question_that_takes_too_many_steps_is_asked_of_the_index() -> N
     assert [robots.verdict(url, "a").allowed for _ in range(3)] == [True] * 3
 
 
+@pytest.mark.rule("Steps for one URL")
 def test_usage_that_takes_too_many_steps_to_find_is_refused() -> None:
     attack = ATTACKS["permutations"]
     lines = attack.body.replace(b"Disallow:", b"Content-Usage:").split(b"\n")[1:]

@@ -12,6 +12,7 @@ from scrapy_rep import RobotsTxt
 from scrapy_rep.protocol.lines import SIZE_LIMIT, file_of, line_number, read
 
 
+@pytest.mark.rule("Lines", "UTF-8", "UTF-16", "NUL bytes")
 @pytest.mark.parametrize(
     ("body", "text"),
     [
@@ -36,6 +37,7 @@ LINES = b"disallow: /a\n" * (SIZE_LIMIT // 13)
 ROOM = SIZE_LIMIT - len(LINES)
 
 
+@pytest.mark.rule("Size limit")
 @pytest.mark.parametrize(
     ("end", "kept"),
     [
@@ -52,10 +54,12 @@ def test_a_line_that_the_limit_cuts_is_dropped(end: bytes, kept: bytes) -> None:
     assert read(LINES + end) == b"\n" + LINES + kept
 
 
+@pytest.mark.rule("Size limit")
 def test_a_single_line_beyond_the_limit_is_dropped() -> None:
     assert read(b"x" * (SIZE_LIMIT + 1)) == b"\n"
 
 
+@pytest.mark.rule("Lines")
 def test_line_numbers() -> None:
     text = read(b"a\r\rb\nc")
     assert [line_number(text, text.index(letter) - 1) for letter in (b"a", b"b", b"c")] == [1, 3, 4]
@@ -82,6 +86,7 @@ PAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.rule("Pages of a browser")
 @pytest.mark.parametrize("name", PAGES)
 def test_the_text_of_a_page_that_a_browser_made(name: str) -> None:
     assert file_of(PAGES[name]) == TEXT

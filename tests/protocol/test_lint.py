@@ -202,6 +202,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
+@pytest.mark.rule("Labels of earlier drafts")
 @pytest.mark.parametrize(("text", "code", "line", "severity", "advice"), MISTAKES)
 def test_mistakes(text: str, code: str, line: int, severity: str, advice: str) -> None:
     before, mark, rest = text.partition("«")

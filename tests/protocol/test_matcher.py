@@ -72,12 +72,14 @@ def test_matches_name_the_rule_that_decides_where_the_comparison_of_all_takes_to
     assert rule == robots.verdict(url, "a").rule == Rule(True, "/a", 402)
 
 
+@pytest.mark.rule("Steps for one URL")
 def test_a_comparison_counts_its_steps_below_zero() -> None:
     steps = Steps(200)
     matches("*" + "ba*" * 200, "/" + "ab" * 5_000, steps)
     assert steps.left < 0
 
 
+@pytest.mark.rule("Steps for one URL")
 def test_the_number_of_steps_does_not_grow_beyond_a_path_of_16_kib() -> None:
     assert Steps.of("").left < Steps.of("a" * 16_384).left == Steps.of("a" * 10**6).left
 
@@ -105,6 +107,7 @@ GOOGLE_PATHS = [
 ]  # fmt: skip
 
 
+@pytest.mark.rule("*, $ and #", "Examples of the RFC and of Google")
 @pytest.mark.parametrize(("pattern", "matching", "others"), GOOGLE_PATHS)
 def test_google_paths(pattern: str, matching: list[str], others: list[str]) -> None:
     robots_txt = f"User-agent: *\nDisallow: {pattern}\n"
@@ -114,6 +117,7 @@ def test_google_paths(pattern: str, matching: list[str], others: list[str]) -> N
         assert allowed(robots_txt, SITE + path), path
 
 
+@pytest.mark.rule("Allow and Disallow", "Length of a pattern", "Examples of the RFC and of Google")
 @pytest.mark.parametrize(
     ("rules", "path", "expected"),
     [
@@ -129,6 +133,7 @@ def test_google_precedence(rules: str, path: str, expected: bool) -> None:
     assert allowed(f"user-agent: *\n{rules}", SITE + path) is expected
 
 
+@pytest.mark.rule("/robots.txt")
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [

@@ -11,6 +11,7 @@ from scrapy_rep.protocol.access import AccessResult, recognize
 from scrapy_rep.protocol.lines import SIZE_LIMIT
 from scrapy_rep.protocol.lint import fix
 
+pytestmark = pytest.mark.rule("A page instead of a robots.txt")
 NOT, CHALLENGE = AccessResult.NOT_ROBOTS_TXT, AccessResult.CHALLENGE
 RULES = b"User-agent: *\nDisallow: /private\n"
 ANUBIS = b'<!doctype html><script id="anubis_challenge" type="application/json">{}</script>'
@@ -74,6 +75,7 @@ def test_a_body_that_the_server_calls_html_needs_a_known_field(
     assert recognize(body, content_type).result is expected
 
 
+@pytest.mark.rule("A challenge instead of a robots.txt")
 @pytest.mark.parametrize("html", [b"<html>", ANUBIS])
 def test_a_challenge_is_a_page_with_its_marks(html: bytes) -> None:
     assert recognize(html, None, " Challenge ").result is CHALLENGE

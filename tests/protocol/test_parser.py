@@ -7,6 +7,7 @@ import pytest
 from .test_robotstxt import allowed
 
 
+@pytest.mark.rule("Other records between user-agent lines", "Other records")
 def test_google_only_rules_end_a_group() -> None:
     robots_txt = """
 user-agent: a
@@ -21,6 +22,7 @@ disallow: /
     assert not allowed(robots_txt, "/", "b")
 
 
+@pytest.mark.rule("Misspelled names", "Longer names", "A missing colon")
 @pytest.mark.parametrize(
     ("line", "lenient"),
     [
@@ -38,12 +40,14 @@ def test_google_typos(line: str, lenient: bool) -> None:
     assert allowed(f"user-agent: *\n{line}", "/a", strict=True)
 
 
+@pytest.mark.rule("Misspelled names", "Longer names")
 @pytest.mark.parametrize("line", ["useragent: foobot", "user agent: foobot", "user-agent foobot"])
 def test_google_typos_of_user_agent(line: str) -> None:
     assert not allowed(f"{line}\ndisallow: /", "/a")
     assert allowed(f"{line}\ndisallow: /", "/a", strict=True)
 
 
+@pytest.mark.rule("User-agent lines", "Tokens with digits")
 @pytest.mark.parametrize(
     ("robots_txt", "agent", "expected"),
     [

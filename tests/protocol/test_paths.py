@@ -18,6 +18,7 @@ from scrapy_rep.protocol.robotstxt import RobotsTxt
 from tests.conftest import traced_memory
 
 
+@pytest.mark.rule("Percent-encoding")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -41,6 +42,7 @@ def test_path_of(url: str, path: str) -> None:
     assert path_of(path) == path
 
 
+@pytest.mark.rule("Percent-encoding")
 @pytest.mark.parametrize(
     ("value", "pattern", "length"),
     [
@@ -53,10 +55,12 @@ def test_pattern_of(value: str, pattern: str, length: int) -> None:
     assert pattern_of(value.encode()) == (pattern, length)
 
 
+@pytest.mark.rule("UTF-8")
 def test_bytes_that_are_not_utf_8_are_kept() -> None:
     assert pattern_of(b"/\xe9") == ("/%E9", 4)
 
 
+@pytest.mark.rule("Scheme, host and port", "Spellings of a host", "Other schemes")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -114,6 +118,7 @@ def test_long_authorities_are_not_kept_in_memory() -> None:
     assert kept < 10_000_000, "128 URLs are in the cache of urlsplit"
 
 
+@pytest.mark.rule("Invalid hosts")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -159,6 +164,7 @@ def test_most_urls_are_sent_as_they_are(path: str) -> None:
     assert not path.startswith("/") or other_paths(path) == ()
 
 
+@pytest.mark.rule("URLs that download handlers change")
 @pytest.mark.parametrize(
     ("path", "others"),
     [
@@ -216,12 +222,14 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.rule("URLs that download handlers change")
 @given(st.lists(PIECES, max_size=12).map("".join))
 @example("a/%2e%2e;?")
 def test_every_path_that_scrapy_sends_is_known(pieces: str) -> None:
     check("http://h.example/" + pieces, http_1, http_2)
 
 
+@pytest.mark.rule("URLs that download handlers change")
 @given(st.lists(PIECES, max_size=12).map("".join))
 @example("a/%2e%2e;?")
 def test_every_path_that_aiohttp_sends_is_known(pieces: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -114,6 +115,7 @@ def test_the_text_of_a_file_is_read_as_the_file_is(mark: bytes, body: bytes, str
     assert RobotsTxt(robots.text, strict=strict) == robots
 
 
+@pytest.mark.rule("Comments and white space", "Allow and Disallow")
 @settings(max_examples=250)
 @given(bodies, paths, st.sampled_from(["", *TOKENS]), st.booleans())
 @example(b"User-agent: *\nAllow: /a \nDisallow: /a%20", "/a%20b", "", False)
@@ -145,6 +147,7 @@ def test_the_index_finds_what_a_walk_over_the_patterns_finds(values: list[str], 
     assert index.first(long) == next(matching(forms, long), len(forms))
 
 
+@pytest.mark.rule("Steps for one URL")
 @given(
     st.lists(st.tuples(patterns, st.booleans()), max_size=60),
     paths,
@@ -176,6 +179,7 @@ def test_the_forms_are_those_of_the_reference_and_their_own_form(text: str) -> N
     assert pattern == pattern_of(pattern.encode())[0]
 
 
+@pytest.mark.rule("Comments and white space", "User-agent lines", "Tokens with digits")
 @given(bodies, st.booleans())
 def test_groups_are_what_reading_line_by_line_gives(body: bytes, strict: bool) -> None:
     text = read(body)
@@ -271,6 +275,7 @@ def test_names_and_values_of_signals_are_ascii(value: str) -> None:
         assert all(f"{name}{state}".isascii() for name, state in stated.items())
 
 
+@pytest.mark.rule("Size limit")
 @settings(max_examples=20)
 @given(st.binary(max_size=40), st.binary(max_size=40), st.sampled_from([b"x", b"\n", b"\r", b"/"]))
 def test_bytes_after_the_limit_change_nothing(end: bytes, beyond: bytes, byte: bytes) -> None:

@@ -36,6 +36,7 @@ Visit-time: tomorrow
 """
 
 
+@pytest.mark.rule("Other records", "Content-Signal", "Groups of these records")
 def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     robots = RobotsTxt.parse(APART)
     assert [robots.crawl_delay(agent) for agent in ("a", "b", "c", "d")] == [1, 62, None, None]
@@ -57,6 +58,7 @@ def test_records_end_a_run_of_user_agents_for_records_only() -> None:
     assert not robots.allowed("/x", "b")
 
 
+@pytest.mark.rule("Groups of these records")
 def test_a_group_without_records_does_not_inherit_those_of_the_wildcard_group() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nCrawl-delay: 5\nUser-agent: a\nDisallow: /\n")
     assert robots.crawl_delay("a") is None
@@ -64,6 +66,7 @@ def test_a_group_without_records_does_not_inherit_those_of_the_wildcard_group() 
     assert robots.crawl_delay(["b", "a"]) is None
 
 
+@pytest.mark.rule("Crawl-delay")
 @pytest.mark.parametrize(
     ("value", "delay"),
     [
@@ -77,6 +80,7 @@ def test_crawl_delay(value: str, delay: float | None) -> None:
     assert robots.crawl_delay("a") == delay
 
 
+@pytest.mark.rule("Request-rate")
 @pytest.mark.parametrize(
     ("value", "rate"),
     [
@@ -95,6 +99,7 @@ def test_request_rate(value: str, rate: tuple[int, int, VisitTime | None] | None
     assert robots.request_rate("a") == rate
 
 
+@pytest.mark.rule("Visit-time")
 @pytest.mark.parametrize(
     ("value", "window"),
     [
@@ -128,6 +133,7 @@ Disallow: /é
 """
 
 
+@pytest.mark.rule("Sitemap", "Host, Noindex", "Clean-param")
 def test_records_of_the_file() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode(), url="https://example.com/robots.txt")
     assert robots.sitemaps == ("https://other.example/s.xml", "https://example.com/relative.xml")
@@ -143,6 +149,7 @@ def test_only_ascii_white_space_ends_a_parameter() -> None:
     assert found == (CleanParam(("\x1c",)), CleanParam(("a\xa0b\x1d",), "/c\x85d"), CleanParam(()))
 
 
+@pytest.mark.rule("Sitemap")
 def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     robots = RobotsTxt.parse(OUTSIDE.encode())
     assert robots.sitemaps == ("https://other.example/s.xml", "/relative.xml", "http://[bad")
@@ -150,6 +157,7 @@ def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     assert RobotsTxt.parse(b"License: /a.xml").licenses == ("/a.xml",)
 
 
+@pytest.mark.rule("Sitemap")
 def test_a_file_without_records() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /")
     assert not robots.sitemaps
@@ -162,6 +170,7 @@ def test_a_file_without_records() -> None:
     assert robots.content_signals("/", "a") == robots.content_usage("/", "a") == {}
 
 
+@pytest.mark.rule("Spellings of other records")
 @pytest.mark.parametrize("name", ["crawl delay", "CrawlDelay", "Crawl Delay "])
 def test_other_names_of_records(name: str) -> None:
     body = f"User-agent: *\n{name}: 7\nRequest rate: 1/5\nvisit TIME: 0600-0845".encode()
@@ -176,12 +185,14 @@ def test_other_names_of_records(name: str) -> None:
     assert strict.visit_time("a") is None
 
 
+@pytest.mark.rule("Longer names")
 def test_google_prefixes_apply_to_the_groups_of_records() -> None:
     robots = RobotsTxt.parse(b"User-agents: a\nCrawl-delay: 7\nSitemaps: http://h/s.xml\n\0")
     assert robots.crawl_delay("a") == 7
     assert robots.sitemaps == ("http://h/s.xml",)
 
 
+@pytest.mark.rule("NUL bytes")
 def test_nul_bytes_at_the_end_of_a_record_are_dropped() -> None:
     robots = RobotsTxt.parse(b"User-agent: a\0\nCrawl-delay: 7\0\0 # \0 why\nHost: h\0")
     assert robots.crawl_delay("a") == 7
@@ -218,6 +229,7 @@ License: https://other.example/more.xml
 """
 
 
+@pytest.mark.rule("License")
 @pytest.mark.parametrize("agent", ["a", "b", "c", "*", "", ["b", "a"]])
 def test_rsl_a_license_is_for_every_crawler(agent: str | list[str]) -> None:
     robots = RobotsTxt.parse(LICENSES, url="https://example.com/robots.txt")
@@ -225,6 +237,7 @@ def test_rsl_a_license_is_for_every_crawler(agent: str | list[str]) -> None:
     assert robots.licenses == tuple(f"https://{name}.xml" for name in names)
 
 
+@pytest.mark.rule("License")
 def test_rsl_a_license_ends_no_run_of_user_agents() -> None:
     lines = "User-agent: a\nLicense: https://h/l.xml\nUser-agent: b\nCrawl-delay: 9"
     robots = RobotsTxt.parse(lines.encode())
@@ -273,6 +286,7 @@ windows = st.one_of(
 )
 
 
+@pytest.mark.rule("Request-rate")
 @given(st.lists(st.tuples(st.integers(1, 9), windows), max_size=6))
 def test_each_minute_the_slowest_rate_of_its_windows_holds(stated: list[tuple[int, str]]) -> None:
     lines = [f"Request-rate: 1/{seconds}{window}" for seconds, window in stated]
@@ -316,6 +330,7 @@ TWO_FORUMS = "Clean-param: s&ref /forum*/showthread.php"
 TWO_SCRIPTS = "Clean-param: s /forum/index.php\nClean-param: s /forum/showthread.php"
 
 
+@pytest.mark.rule("Clean-param")
 @pytest.mark.parametrize(
     ("records", "url", "expected"),
     [

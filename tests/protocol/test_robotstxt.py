@@ -41,11 +41,13 @@ disallow: /example/nope
 """
 
 
+@pytest.mark.rule("Groups for the same crawler")
 def test_rfc_figure_2_groups_for_the_same_token_are_merged() -> None:
     for path in ("/foo", "/bar", "/baz"):
         assert not allowed(FIGURE_2, SITE + path, "examplebot")
 
 
+@pytest.mark.rule("The group for *")
 @pytest.mark.parametrize(
     ("agent", "path", "expected"),
     [
@@ -58,6 +60,7 @@ def test_rfc_figure_3_only_one_group_is_used(agent: str, path: str, expected: bo
     assert allowed(FIGURE_3, SITE + path, agent) is expected
 
 
+@pytest.mark.rule("Percent-encoding")
 @pytest.mark.parametrize(
     ("pattern", "path"),
     [
@@ -74,6 +77,7 @@ def test_rfc_figure_4_encoded_and_decoded_forms_match(pattern: str, path: str) -
     assert allowed(f"User-agent: *\nDisallow: {pattern}", SITE + path[:-1])
 
 
+@pytest.mark.rule("Comments and white space", "*, $ and #")
 @pytest.mark.parametrize(
     ("rules", "path", "expected"),
     [
@@ -88,6 +92,7 @@ def test_rfc_figure_5_special_characters(rules: str, path: str, expected: bool) 
     assert allowed(f"User-agent: *\n{rules}", SITE + path) is expected
 
 
+@pytest.mark.rule("*, $ and #")
 @pytest.mark.parametrize(
     ("pattern", "path", "matches"),
     [
@@ -123,6 +128,7 @@ User-Agent: quxbot
 """
 
 
+@pytest.mark.rule("Examples of the RFC and of Google")
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize(
     ("agent", "path", "expected"),
@@ -138,6 +144,7 @@ def test_rfc_section_5_1(agent: str, path: str, expected: bool, strict: bool) ->
     assert allowed(SECTION_5_1, SITE + path, agent, strict=strict) is expected
 
 
+@pytest.mark.rule("Allow and Disallow", "Examples of the RFC and of Google")
 def test_rfc_section_5_2_the_longest_match() -> None:
     robots_txt = (
         "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n"
@@ -146,6 +153,7 @@ def test_rfc_section_5_2_the_longest_match() -> None:
     assert allowed(robots_txt, SITE + "/example/page/allowed.gif")
 
 
+@pytest.mark.rule("Index pages")
 @pytest.mark.parametrize(
     ("pattern", "path", "expected"),
     [
@@ -161,6 +169,7 @@ def test_google_index_pages_stand_for_directories(pattern: str, path: str, expec
     assert not allowed(robots_txt, path, strict=True)
 
 
+@pytest.mark.rule("Index pages")
 def test_an_index_page_has_the_length_of_its_directory_pattern() -> None:
     assert not allowed("user-agent: *\ndisallow: /a/**\nallow: /a/index.html", "/a/")
     assert allowed("user-agent: *\ndisallow: /a/\nallow: /a/index.html", "/a/")
@@ -180,6 +189,7 @@ def test_a_verdict_is_small_and_has_reason_rule_and_agent() -> None:
 MANY = "".join(f"\ndisallow: /{number}" for number in range(200))
 
 
+@pytest.mark.rule("/robots.txt")
 @pytest.mark.parametrize(
     ("robots_txt", "path", "expected"),
     [
@@ -202,6 +212,7 @@ def test_reasons_of_a_verdict(robots_txt: str, path: str, expected: Verdict) -> 
     assert [robots.verdict(path, "foobot") for _ in range(3)] == [expected] * 3
 
 
+@pytest.mark.rule("Several tokens")
 @pytest.mark.parametrize(
     "agent",
     ["foobot", "FooBot", b"foobot", "FooBot/1.0 (+http://x)", ("x", "foobot"), ["x", "FooBot"]],

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scrapy_rep.protocol.tdmrep import TdmRep, TdmRule
 from testing.hostile import ALL, ATTACKS
 
+pytestmark = pytest.mark.rule("Rule of a TDM file")
 SITE = "https://provider.com"
 POLICY = "https://provider.com/policies/policy.json"
 
@@ -140,6 +141,7 @@ def test_a_location_is_a_path(location: Any) -> None:
     assert file.problem == "1 of its rules are unreadable"
 
 
+@pytest.mark.rule("Invalid TDM files")
 @pytest.mark.parametrize(
     ("body", "rules", "problem"),
     [
@@ -165,6 +167,7 @@ def test_any_file_is_read(body: bytes, rules: int, problem: str | None) -> None:
     assert reservation(file, "/other") in (True, None)
 
 
+@pytest.mark.rule("Invalid TDM files")
 def test_what_takes_too_many_steps_is_reserved_if_any_rule_reserves() -> None:
     attack = ATTACKS["permutations"]
     lines = attack.body.removeprefix(ALL).decode().splitlines()

@@ -12,9 +12,11 @@ from scrapy_rep.protocol.usage import content_signals, evaluated, policy_stateme
 from scrapy_rep.protocol.verdict import Reason
 from testing.hostile import ATTACKS
 
+pytestmark = pytest.mark.rule("Usage of content")
 FORBIDDEN = {"ai-train": False}
 
 
+@pytest.mark.rule("Content-Signal")
 @pytest.mark.parametrize(
     ("value", "signals"),
     [
@@ -81,6 +83,7 @@ Allow: /
 """
 
 
+@pytest.mark.rule("Content-Signal")
 @pytest.mark.parametrize(
     ("url", "stated"),
     [
@@ -124,6 +127,7 @@ def test_long_content_signals_are_read_in_linear_time() -> None:
         assert set(signals(f"Content-Signal: /{value}", "/")) <= {"a"}
 
 
+@pytest.mark.rule("Content-Usage")
 @pytest.mark.parametrize(
     ("value", "stated"),
     [
@@ -148,6 +152,7 @@ def test_content_usage(value: str, stated: dict[str, bool]) -> None:
     assert usage.content_usage(value) == stated
 
 
+@pytest.mark.rule("Names for one use", "Labels of earlier drafts")
 @pytest.mark.parametrize(
     ("statements", "reserved", "preferences"),
     [
@@ -213,6 +218,7 @@ Disallow:
 """
 
 
+@pytest.mark.rule("Content-Usage")
 @pytest.mark.parametrize(
     ("robots_txt", "url", "agent", "stated"),
     [
@@ -251,6 +257,7 @@ Disallow: /*.jpg$
 """
 
 
+@pytest.mark.rule("__usage_ai-training")
 @pytest.mark.parametrize(
     ("path", "stated", "rule"),
     [
@@ -272,6 +279,7 @@ def test_the_rules_of_a_policy_token_grant_and_refuse_its_use(
     assert evaluated(statement for _, statement in found) == stated
 
 
+@pytest.mark.rule("__usage_ai-training")
 def test_no_crawler_has_a_policy_token() -> None:
     text = b"User-agent: __usage_ai-training\nDisallow: /\n"
     for user_agent in ("__usage_ai-training", "__usage_ai-training/1.0 (+https://a)", "mybot"):

@@ -149,6 +149,7 @@ async def test_a_store_that_fails_now_and_then_has_one_warning_an_hour(
     assert len(messages(caplog, logging.WARNING)) == 3
 
 
+@pytest.mark.rule("Unexpected errors")
 async def test_any_error_is_a_failure(
     store: FallbackStore, failing: FailingStore, caplog: pytest.LogCaptureFixture
 ) -> None:
