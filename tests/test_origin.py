@@ -229,7 +229,6 @@ def test_rfc_verdicts(name: str, history: History, path: str, now: float, verdic
 # While it is unreachable
 
 
-@pytest.mark.rule("Unreachable without a copy")
 @pytest.mark.parametrize(
     ("policy", "days", "allowed"),
     [

@@ -12,7 +12,7 @@ import click
 import pytest
 from scrapy.settings import Settings as ScrapySettings
 
-from scrapy_rep import exceptions, settings
+from scrapy_rep import settings
 from scrapy_rep.commands.context import EXIT_CODES, ExitCode, exit_code_help
 from scrapy_rep.commands.main import TOOLS, tools
 from scrapy_rep.protocol.lint import Code, fix, lint
@@ -25,7 +25,6 @@ TEXTS = {
     path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 }
-PREFIX = "robotstxt/"
 
 GAP = "…"
 """A part of a text that the code replaces."""
@@ -52,18 +51,12 @@ def text_of(node: ast.expr) -> str | None:
 
 
 @cache
-def trees() -> list[ast.Module]:
-    """Return the syntax trees of the package. Few tests use them, and they take long to make."""
-    return [ast.parse(path.read_text("utf-8")) for path in (ROOT / "scrapy_rep").rglob("*.py")]
-
-
-def calls() -> Iterator[tuple[ast.Call, str, list[str | None]]]:
-    """Yield the calls in the package: the call, the name of what it calls, literal arguments."""
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-                yield node, name, [text_of(argument) for argument in node.args]
+def expressions() -> list[ast.expr]:
+    """Return all expressions in the package. Few tests use them, and they take long to make."""
+    texts = [path.read_text("utf-8") for path in (ROOT / "scrapy_rep").rglob("*.py")]
+    return [
+        node for text in texts for node in ast.walk(ast.parse(text)) if isinstance(node, ast.expr)
+    ]
 
 
 # Settings
@@ -110,32 +103,14 @@ def test_the_picture_shows_the_imports() -> None:
 # Stats
 
 
-def stats_in_the_code() -> set[str]:
-    """Return regular expressions for the names of all stats."""
-    names = {exceptions.ItemNotIndexable.stat, exceptions.ItemUsageRefused.stat}
-    for _, name, texts in calls():
-        if name in ("inc_value", "set_value", "count", "add_seconds", "_count") and texts:
-            names |= {text for text in texts[:1] if text and text.startswith((PREFIX, GAP))}
-        if name == "_count" and len(texts) == 2 and texts[1]:  # of a kind of file
-            names.add(f"{GAP}/{texts[1]}")
-    for tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and (text_of(node.value) or "").startswith(PREFIX):
-                names.add(text_of(node.value) or "")
-    patterns = {re.escape(name).replace(re.escape(GAP), ".+") for name in names - {""}}
-    # The stats of a kind of file, and of its store, begin with a name that the kind of file has.
-    return {re.sub(r"^\.\+/", rf"{PREFIX}(?:\\w+/)?", pattern) for pattern in patterns}
-
-
-def test_stats() -> None:
-    cells = first_cells(TEXTS["docs/reference/stats.md"])
-    documented = {name for name in cells if name.startswith(PREFIX)}
-    in_the_code = stats_in_the_code()
-    assert len(in_the_code) > 30
-    for name in documented:
-        assert any(re.fullmatch(pattern, name) for pattern in in_the_code), name
-    for pattern in in_the_code:
-        assert any(re.fullmatch(pattern, name) for name in documented), pattern
+def test_each_stat_on_the_page_is_set_in_the_code() -> None:
+    # tests/crawl/conftest.py checks the converse: a crawl sets only stats that are on the page.
+    texts = {text_of(node) or "" for node in expressions()}
+    names = [text.replace(GAP, ".+") for text in texts if re.fullmatch(r"[a-z][a-z_/…]+", text)]
+    code = re.compile(rf"(?:robotstxt/(?:tdmrep/)?)?(?:{'|'.join(names)})")
+    stats = first_cells(TEXTS["docs/reference/stats.md"])
+    assert len(stats) > 40
+    assert [stat for stat in stats if not code.fullmatch(stat)] == []
 
 
 # Log messages
@@ -145,17 +120,19 @@ LOGGERS = ("logger", "self._logger")
 
 def messages_in_the_code() -> Iterator[tuple[str, str]]:
     """Yield the level and the text of each message."""
-    for call, name, texts in calls():
-        if name == "_warn" and len(texts) == 2 and texts[1]:
+    for call in expressions():
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+            continue
+        level, texts = call.func.attr, [text_of(argument) for argument in call.args]
+        if level == "_warn" and len(texts) == 2 and texts[1]:
             yield "warning", texts[1]
-        elif isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in LOGGERS:
-            level, text = (name, texts)
-            if name == "log":  # at a lower level after the first time
+        elif ast.unparse(call.func.value) in LOGGERS:
+            if level == "log":  # at a lower level after the first time
                 is_info = "logging.INFO" in ast.unparse(call)
-                level, text = "info" if is_info else "warning", texts[1:]
-            if text and text[0] and text[0] != "%s":  # a text that another function gives
-                level = level.replace("exception", "error")
-                yield level, re.sub(r"%\((\w+)\)[drs]", r"<\1>", text[0])
+                level, texts = "info" if is_info else "warning", texts[1:]
+            if texts and texts[0] and texts[0] != "%s":  # a text that another function gives
+                text = re.sub(r"%\((\w+)\)[drs]", r"<\1>", texts[0])
+                yield level.replace("exception", "error"), text
 
 
 def test_log_messages() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,6 +46,26 @@ FIFO = {
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
 }
+
+
+def documented(page: str) -> re.Pattern[str]:
+    """Return a pattern for the names or the messages in the tables of a reference page."""
+    path = Path(__file__).parents[2] / "docs" / "reference" / page
+    cells = "".join(re.findall(r"^\| .*? \|", path.read_text("utf-8"), re.MULTILINE))
+    texts = map(re.escape, re.findall(r"`([^`]+)`", cells))
+    return re.compile("|".join(re.sub(r"<\w+>|(\\ )?…", ".*", text) for text in texts))
+
+
+STATS, MESSAGES = documented("stats.md"), documented("log-messages.md")
+
+
+@pytest.fixture(autouse=True)
+def its_log_is_documented(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail a test that logs what the reference page does not list."""
+    yield
+    records = [each for each in caplog.get_records("call") if each.name.startswith("scrapy_rep")]
+    lines = [each.getMessage().split("\n")[0] for each in records]  # an item is on further lines
+    assert [line for line in lines if not MESSAGES.fullmatch(line)] == []
 
 
 def numbers(count: int) -> list[str]:
@@ -400,7 +421,7 @@ async def together(*crawlers: Crawler, requests: Sequence[Sequence[str | Request
 
 
 async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
-    """Run a crawler until its spider is closed."""
+    """Run a crawler until its spider is closed. All its stats are on their reference page."""
     try:
         if is_asyncio_available():
             await crawler.crawl_async(**arguments)
@@ -410,6 +431,10 @@ async def run_crawler(crawler: Crawler, **arguments: Any) -> None:
         # If a middleware raises, Scrapy leaves the session of its aiohttp handler open.
         await crawler.signals.send_catch_log_async(signals.engine_stopped)
         raise
+    assert crawler.stats is not None
+    ours = [name for name in crawler.stats.get_stats() if re.match("robotstxt/|.*/redis$", name)]
+    unknown = [name for name in ours if not STATS.fullmatch(name)]
+    assert [name for name in unknown if not STATS.fullmatch(name.replace("/tdmrep", ""))] == []
 
 
 @asynccontextmanager

@@ -459,7 +459,6 @@ Disallow: /secret/
 """
 
 
-@pytest.mark.rule("Usage of content")
 @pytest.mark.parametrize(
     ("robots", "headers", "is_obeyed", "expected"),
     [

@@ -157,7 +157,6 @@ def test_relative_sitemaps_are_not_resolved_without_a_url() -> None:
     assert RobotsTxt.parse(b"License: /a.xml").licenses == ("/a.xml",)
 
 
-@pytest.mark.rule("Sitemap")
 def test_a_file_without_records() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /")
     assert not robots.sitemaps
