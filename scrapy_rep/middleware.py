@@ -29,7 +29,7 @@ from .logs import spider_logger
 from .origin import Origin
 from .pages.directives import directives_when_asked, merge, stated_in_headers
 from .policies.gate import Gate, Kind, Place
-from .protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
+from .protocol.paths import host_of, is_robots_txt, lacks_host, origin_of, path_of
 from .protocol.verdict import Reason, Verdict
 from .scrapy_internals import MAX_EXTRA, is_of_media_pipeline
 from .settings import CACHED_FLAG, DONT_OBEY, PAGE_DIRECTIVES, ROBOTSTXT, read_settings
@@ -104,7 +104,7 @@ class RobotsTxtMiddleware(FrontierOwner):
             or origin.has_pacing
             or self._has_conditions
             or (started is not None and started.host.is_paced)
-            or request.url.endswith(ROBOTS_TXT)
+            or is_robots_txt(request.url)
             or (address and self.frontier.pace_of(request, address).place is not Place.READY)
         ):
             return await self._process_when_ready(request, key)
@@ -126,8 +126,34 @@ class RobotsTxtMiddleware(FrontierOwner):
         started = self._in_progress.get(request)
         if started is not None and not started.is_from_queue:  # a middleware has sent it back
             self.frontier.finish(request)
-        gate = self._apply_pace(request)
-        while gate.place is not Place.READY:
+        if not await self._wait_until_ready(request, key):
+            return self._go_back(request)
+        if gets_last_answer(request):
+            # A fetch of the file waits for the pace of the host, too.
+            self.frontier.end(request, sent=False)
+            origin = await self.crawl.fetches.wait_for(key, request)
+            response = None if origin is None else last_answer(origin, request)
+            if response is not None:
+                self._recorder.count("robotstxt/answered_count")
+                return response
+            if origin is None or not await self._wait_until_ready(request, key):
+                return self._go_back(request)
+        self.frontier.enter(request, self.policies.address(request))
+        origin = None if request.meta.get(DONT_OBEY) else self.origins.get(key)
+        if origin is not None:
+            self.crawl.fetches.refresh(origin, request)
+            origin.notes.use()
+            self.policies.note_use(request, origin)
+            self.crawl.fetches.evict()
+        self._recorder.exempted(request)
+        return None
+
+    async def _wait_until_ready(self, request: Request, key: str) -> bool:
+        """Wait until the gate of a request is open. Returns False if the spider closes first.
+
+        Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the request is dropped.
+        """
+        while (gate := self._apply_pace(request)).place is not Place.READY:
             if gate.place is Place.DROPS:
                 verdict = gate.verdict
                 if verdict is None:  # its truth value says whether it allows
@@ -137,26 +163,8 @@ class RobotsTxtMiddleware(FrontierOwner):
             if gate.place is Place.UNKNOWN:
                 self.crawl.fetches.begin(key, request)
             if not await self.crawl.waiting.wait(request):
-                return self._go_back(request)
-            gate = self._apply_pace(request)
-        self.frontier.enter(request, self.policies.address(request))
-        origin = None if request.meta.get(DONT_OBEY) else self.origins.get(key)
-        if origin is not None:
-            self.crawl.fetches.refresh(origin, request)
-            origin.notes.use()
-            self.policies.note_use(request, origin)
-            self.crawl.fetches.evict()
-        self._recorder.exempted(request)
-        return await self._last_answer(request, key) if gets_last_answer(request) else None
-
-    async def _last_answer(self, request: Request, key: str) -> Response | None:
-        """Return the last answer for a robots.txt, when it is fresh. None: the request is sent."""
-        origin = await self.crawl.fetches.wait_for(key, request)
-        response = None if origin is None else last_answer(origin, request)
-        if response is not None:
-            self._recorder.count("robotstxt/answered_count")
-            self.frontier.end(request, sent=False)
-        return response
+                return False
+        return True
 
     def _apply_pace(self, request: Request) -> Gate:
         """Set the delay of the host for the crawler of a request. Returns where that has to be."""

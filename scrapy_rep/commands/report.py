@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from glob import escape
+from os.path import isfile
 from pathlib import Path
 
 import click
@@ -81,10 +82,14 @@ def _verify(context: Context, page: Path) -> int:
         rows = Selector(page.read_text("utf-8"), type="html").css("table.files tbody tr")
     if not rows:
         raise NoAnswerError(f"{page} has no table of files: it is not the page of a report")
+    cells = ([row.css(f"{cell} code::text").get("") for cell in ("th", "td + td")] for row in rows)
+    shown = [(Path(name), digest) for name, digest in cells]
+    names = [path.name for path, _ in shown]
     answers: list[bool | None] = []
-    for row in rows:
-        name, digest = (row.css(f"{cell} code::text").get("") for cell in ("th", "td + td"))
-        found = next(filter(Path.is_file, (page.parent / Path(name).name, Path(name))), None)
+    for path, digest in shown:
+        # Of several files with one name, such as those of two machines, only one is beside it.
+        beside = () if names.count(path.name) > 1 else (page.parent / path.name,)
+        found = next(filter(isfile, (*beside, page.parent / path, path)), None)
         actual = None
         if found is not None:
             with reading(str(found)):
@@ -92,5 +97,6 @@ def _verify(context: Context, page: Path) -> int:
         is_known = actual is not None and len(digest) == 64
         answers.append(actual == digest if is_known else None)
         text = {True: "is the same", False: "differs", None: "cannot be compared"}[answers[-1]]
-        context.write(f"{printable(name)} {text}: SHA-256 {actual or 'unknown'}, page {digest}\n")
+        hashes = f"SHA-256 {actual or 'unknown'}, page {printable(digest)}"
+        context.write(f"{printable(str(path))} {text}: {hashes}\n")
     return exit_code([False] if False in answers else answers)

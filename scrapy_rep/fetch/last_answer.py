@@ -10,7 +10,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 
 from ..origin import Origin, State
-from ..protocol.paths import ROBOTS_TXT, path_of
+from ..protocol.paths import is_robots_txt
 from ..settings import CACHED_FLAG, DONT_OBEY, IS_ROBOTSTXT_REQUEST
 
 FLAG = "scrapy_rep"
@@ -20,23 +20,22 @@ FLAG = "scrapy_rep"
 
 def gets_last_answer(request: Request) -> bool:
     """Whether a request gets the last answer for a robots.txt, if the crawl has it."""
-    url, meta = request.url, request.meta
-    is_exempt = meta.get(DONT_OBEY) or meta.get(IS_ROBOTSTXT_REQUEST)
-    is_for_file = url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT
-    return is_for_file and request.method == "GET" and not is_exempt
+    is_exempt = request.meta.get(DONT_OBEY) or request.meta.get(IS_ROBOTSTXT_REQUEST)
+    return is_robots_txt(request.url) and request.method == "GET" and not is_exempt
 
 
 def last_answer(origin: Origin, request: Request) -> Response | None:
     """Return the last answer as a response to a request, with the URL of the request.
 
     An error has no body. None if there is a body that is not in memory. Raises IgnoreRequest if the
-    file is unreachable, and no response with an error status says so.
+    file has too many redirects, or is unreachable, and no response with an error status says so.
     """
     status, body = origin.status or 0, b"" if (origin.status or 0) >= 400 else None
     if origin.content is not None:
         status, body = 200, origin.content.text
-    elif body is None and origin.state is State.UNREACHABLE:
-        raise IgnoreRequest(f"The robots.txt of {origin.key} is unreachable: {origin.failure}")
+    elif body is None and (origin.state is State.UNREACHABLE or not status):
+        failure = origin.failure or "too many redirects"
+        raise IgnoreRequest(f"The robots.txt of {origin.key} cannot be fetched: {failure}")
     if body is None:
         return None
     headers = {"Content-Type": "text/plain; charset=utf-8"}

@@ -287,15 +287,12 @@ class UnreadDirectives(PageDirectives):
     """The directives of a page that is parsed when one of them is first asked for."""
 
     __slots__ = ("_read",)
+    # The methods of a dataclass compare, show and copy by this class.
+    __class__ = PageDirectives  # type: ignore[assignment]
     _read: Callable[[], PageDirectives]
 
     def __init__(self, read: Callable[[], PageDirectives]) -> None:
         object.__setattr__(self, "_read", read)
-
-    @property
-    def __class__(self) -> type[PageDirectives]:  # type: ignore[override]
-        """The class with which the methods of `PageDirectives` compare, show and copy it."""
-        return PageDirectives
 
     def __reduce__(self) -> tuple[Any, ...]:
         return replace, (replace(self),)

@@ -18,7 +18,7 @@ from ..clock import Clock
 from ..origin import Action, Origin, State, UnreachablePolicy
 from ..protocol.agents import parse_user_agent
 from ..protocol.pacing import Pacing
-from ..protocol.paths import ROBOTS_TXT, host_of, lacks_host, origin_of, path_of
+from ..protocol.paths import host_of, is_robots_txt, lacks_host, origin_of
 from ..protocol.robotstxt import RobotsTxt
 from ..protocol.tdmrep import TdmRule
 from ..protocol.verdict import Reason, Verdict
@@ -123,16 +123,16 @@ class Policies:
         if b"User-Agent" in request.headers.keys():  # noqa: SIM118 - see tokens()
             own = self.tokens(request)
             tokens = None if own == self._crawl_tokens else own
-        is_robots_txt = url.endswith(ROBOTS_TXT) and path_of(url) == ROBOTS_TXT
-        is_usual = not (DONT_OBEY in meta or "download_slot" in meta or is_robots_txt)
+        is_file = is_robots_txt(url)
+        is_usual = not (DONT_OBEY in meta or "download_slot" in meta or is_file)
         if is_usual and self.rules is None and tokens is None:
             return _address(key)
         host, slot = host_of(key), meta.get("download_slot")
         if slot == host:  # Scrapy notes it in requests that were sent
             slot = None
-        return Address(host, key, self._kind(request, key, is_robots_txt), slot, tokens)
+        return Address(host, key, self._kind(request, key, is_file), slot, tokens)
 
-    def _kind(self, request: Request, key: str, is_robots_txt: bool) -> Kind:
+    def _kind(self, request: Request, key: str, is_file: bool) -> Kind:
         is_exempt = request.meta.get(DONT_OBEY)
         if is_exempt and request.meta.get(IS_ROBOTSTXT_REQUEST):
             return Kind.ROBOTS_TXT
@@ -141,7 +141,7 @@ class Policies:
         if is_exempt:
             return Kind.EXEMPT
         rules = self.rules
-        if is_robots_txt or (rules and rules.excepts(key, request.url, self._clock.time())):
+        if is_file or (rules and rules.excepts(key, request.url, self._clock.time())):
             return Kind.EXCEPTED
         return Kind.OBEY
 

@@ -78,6 +78,11 @@ _MAX_CACHED_LENGTH = 300
 send longer ones, with a user name or with zeros before the port."""
 
 
+def is_robots_txt(url: str) -> bool:
+    """Whether a URL that has an `origin_of` is that of its robots.txt, whatever its fragment is."""
+    return ROBOTS_TXT in url and path_of(url) == ROBOTS_TXT
+
+
 def path_of(url: str) -> str:
     """Return the path and query of a URL in comparable form.
 

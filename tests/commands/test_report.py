@@ -204,12 +204,28 @@ def test_the_files_of_a_page_are_compared_with_its_hashes(run: Run) -> None:
     assert (done.code, "one.events.gz cannot be compared: SHA-256 unknown" in done.out) == (3, True)
 
 
+def test_two_files_of_one_name_are_not_taken_for_each_other(run: Run) -> None:
+    logs = []
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        logs.append(str(crawled(folder).write(Path(folder, "one.events.gz"))))
+    assert run("report", *logs, "--html", "a/page.html").code == 0
+    assert run("report", "--verify", "a/page.html").code == 0
+    shutil.move("a/page.html", "page.html")
+    shutil.copy(logs[0], logs[1])
+    assert run("report", "--verify", "page.html").code == 1
+
+
+ROW = "<table class=files><tbody><tr><th><code>{}</code><td><td><code>{}"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "problem"),
     [
         (["--verify", "none.html"], 2, "cannot read none.html: No such file"),
         (["--verify", "a.html"], 3, "a.html has no table of files"),
         (["--verify", "a.json"], 3, "a.json has no table of files"),
+        (["--verify", "edited.html"], 3, r"cannot be compared: SHA-256 unknown, page \x1b[2J"),
         (["--verify", "a.html", "one.events.gz"], 2, "--verify takes a page, and nothing else"),
         ([], 2, "report needs an event log (.events.gz)"),
     ],
@@ -217,9 +233,9 @@ def test_the_files_of_a_page_are_compared_with_its_hashes(run: Run) -> None:
 def test_a_page_that_cannot_be_verified(
     run: Run, arguments: list[str], code: int, problem: str
 ) -> None:
-    write(a_html="<p>", a_json="{}")
+    write(a_html="<p>", a_json="{}", edited_html=ROW.format("n" * 5000, "\x1b[2J"))
     done = run("report", *arguments)
-    assert (done.code, problem in done.err) == (code, True)
+    assert (done.code, problem in done.err + done.out) == (code, True)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -13,7 +13,7 @@ from scrapy.spiders import SitemapSpider
 
 from testing.web import Page, Web, redirect, text
 
-from .conftest import ALL, EXEMPT, Crawl, make_crawler, run_crawler
+from .conftest import ALL, EXEMPT, FIFO, Crawl, in_turn, make_crawler, run_crawler
 
 pytestmark = pytest.mark.rule("A spider requests a robots.txt")
 SITEMAP = (
@@ -65,6 +65,20 @@ async def test_an_outage_is_asked_for_once_and_does_not_hold_the_host(
     assert "robotstxt/backoff_count" not in outcome.stats
 
 
+@pytest.mark.each_loop
+async def test_a_request_for_the_file_does_not_stop_the_fetch_of_a_host_that_is_held(
+    web: Web, crawl: Crawl
+) -> None:
+    busy = Page(b"", 503, {"Retry-After": "1"})
+    site = web.site(in_turn(text(ALL, Cache_Control="max-age=0"), then=busy))
+    site.pages["/1"] = Page(delay=1.2)
+    settings = {"REP_TTL_RANGE": [1, 1], "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 60}
+    outcome = await crawl(site.urls("/1", "/robots.txt#part"), {**settings, **FIFO})
+    assert outcome.stats["finish_reason"] == "finished"
+    assert outcome.responses[site.url("/robots.txt#part")].body.decode() == ALL
+    assert site.paths == ["/robots.txt", "/1", "/robots.txt"]
+
+
 @pytest.mark.parametrize(
     ("robots", "fetches", "status", "body"),
     [
@@ -72,6 +86,7 @@ async def test_an_outage_is_asked_for_once_and_does_not_hold_the_host(
         pytest.param(Page("gone", 404), 1, 404, b"", id="unavailable"),
         pytest.param(redirect("mailto:x@a.example"), 1, None, b"", id="a redirect that is refused"),
         pytest.param(text(b"x", Content_Encoding="gzip"), 1, None, b"", id="a broken body"),
+        pytest.param(redirect("/robots.txt"), 1, None, b"", id="a loop"),
         pytest.param(Page(NOT_ROBOTS), 2, 200, NOT_ROBOTS.encode(), id="another page"),
         pytest.param(text(LONG), 2, 200, LONG.encode(), id="too long"),
     ],
