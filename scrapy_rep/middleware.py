@@ -153,7 +153,8 @@ class RobotsTxtMiddleware(FrontierOwner):
 
         Raises :class:`~scrapy_rep.RobotsTxtDisallowed` if the request is dropped.
         """
-        while (gate := self._apply_pace(request)).place is not Place.READY:
+        gate = self._apply_pace(request)
+        while gate.place is not Place.READY:
             if gate.place is Place.DROPS:
                 verdict = gate.verdict
                 if verdict is None:  # its truth value says whether it allows
@@ -164,6 +165,7 @@ class RobotsTxtMiddleware(FrontierOwner):
                 self.crawl.fetches.begin(key, request)
             if not await self.crawl.waiting.wait(request):
                 return False
+            gate = self._apply_pace(request)
         return True
 
     def _apply_pace(self, request: Request) -> Gate:
