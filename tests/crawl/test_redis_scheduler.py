@@ -91,12 +91,14 @@ def test_killed_and_stopped_workers_are_replaced(web: Web, redis_server: RedisSe
                 second.send_signal(signal.SIGSTOP)
                 count, log = result_of(third)
                 assert count == 5 + 5 + 5
-                assert log.count("does not answer. ") == log.count("WARNING") == 2
+                assert log.count("does not answer. ") == log.count("WARNING")
             second.send_signal(signal.SIGCONT)
             released.set()
-            count, log = result_of(second)
+            count, own = result_of(second)
             assert count == 1
-            assert "This worker stood still for so long" in log
+            assert "This worker stood still for so long" in own
+            # On a busy machine, the second worker may have replaced the first one before the kill.
+            assert (log + own).count("does not answer. ") == 2
     assert killed.page_paths == stopped.page_paths == ["/0", *pages]
     assert free.page_paths == pages
     assert min(gaps(killed)) > DELAY - 0.001
