@@ -35,6 +35,7 @@ from .directives import (
     NO_DIRECTIVES,
     PageDirectives,
     Statement,
+    UnreadDirectives,
     directives_of,
     merge,
     stated_in,
@@ -272,6 +273,8 @@ class PageDirectivesMiddleware(OutputObserver):
         # The meta may be a copy of that of another page.
         if meta.get(settings.DONT_RETRY) == NOT_RETRIED:
             del meta[settings.DONT_RETRY]
+        if isinstance(meta.get(settings.PAGE_DIRECTIVES), UnreadDirectives):
+            del meta[settings.PAGE_DIRECTIVES]  # they keep their page in memory
         meta.pop(settings.LINK_REL, None)
         if rel:
             meta[settings.LINK_REL] = tuple(sorted(rel))

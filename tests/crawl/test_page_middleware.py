@@ -24,6 +24,7 @@ from twisted.python.failure import Failure
 
 from scrapy_rep import AccessTerms, PageDirectives, PageDirectivesMiddleware, page_directives
 from scrapy_rep.exceptions import ItemNotIndexable, ItemUsageRefused, PageNotIndexable
+from scrapy_rep.pages.directives import UnreadDirectives, directives_when_asked
 from scrapy_rep.protocol.paths import path_of
 from testing.web import Page, Site, Web, text
 
@@ -644,13 +645,16 @@ async def passed(
     response.request = Request("http://site.example/")
 
     async def made() -> AsyncIterator[Request]:
-        for url in urls:
-            yield Request(url)
+        for url in urls:  # with the meta of a call of download_async, which would keep its page
+            yield Request(url, meta={"page_directives": directives_when_asked(response, (), None)})
 
     pages.process_spider_input(response)
     assert {"page_directives", "robotstxt_usage"} <= response.meta.keys()
     json.dumps(asdict(response.meta["page_directives"]), default=str)
-    return [request async for request in pages.process_spider_output(response, made())]
+    requests = [request async for request in pages.process_spider_output(response, made())]
+    kept = [request.meta.get("page_directives") for request in requests]
+    assert not any(isinstance(directives, UnreadDirectives) for directives in kept)
+    return requests
 
 
 async def test_no_charset_costs_the_page() -> None:
