@@ -45,7 +45,8 @@ POLL = 1.0
 """Seconds after which a worker asks what others have pushed, if it could start more."""
 
 LONGEST_PAUSE = 4.0
-"""Seconds after which a worker asks which hosts an operator holds."""
+"""Seconds after which a worker asks which hosts an operator holds, and renews its lease if half of
+that is over: they have to be less than half of a lease."""
 
 RETRY_INTERVAL = 0.5
 """Seconds between two attempts at a Redis that does not answer."""
