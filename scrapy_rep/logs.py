@@ -30,9 +30,9 @@ def spider_logger(name: str, spider: object) -> logging.LoggerAdapter[logging.Lo
     return logging.LoggerAdapter(get_logger(name), {"spider": spider})
 
 
-def plural(number: int, noun: str) -> str:
-    """Return a number with its noun, such as ``1,204 requests``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """Return a number with its noun: ``1 request``, ``1,200 requests``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _escape(record: logging.LogRecord) -> bool:

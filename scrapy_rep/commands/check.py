@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 from msgspec import Struct
 
+from ..logs import plural
 from ..protocol.access import Answer, CopyInfo, NotModified, event_of
 from ..protocol.pacing import describe
 from ..protocol.paths import host_of, lacks_host
 from ..protocol.printable import printable
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.verdict import Reason, Verdict
-from ..reports.records import count, moment
+from ..reports.records import moment
 from . import sources
 from .context import (
     Context,
@@ -250,7 +251,7 @@ class _Checker:
         if self.counts and not (self.explains or output.as_json):
             words = {True: "left out", False: "found", None: "unknown"} if self.kinds else WORDS
             parts = (f"{self.counts[allowed]:,} {text}" for allowed, text in words.items())
-            output.note(f"{count(self.counts.total(), 'answer')}: {', '.join(parts)}")
+            output.note(f"{plural(self.counts.total(), 'answer')}: {', '.join(parts)}")
 
     def _batches(self, session: Session | None) -> Iterator[list[Target]]:
         """Yield the URLs, after their robots.txt files were fetched."""
@@ -411,7 +412,7 @@ def _listing(plans: Collection[Plan]) -> Renderables:
     for plan in (*shown[:MAX_HOSTS], total):
         if plan is total:
             if left := len(shown[MAX_HOSTS:]):
-                made.add_row(f"and {count(left, 'more host')}")
+                made.add_row(f"and {plural(left, 'more host')}")
             made.add_section()
         name = printable(plan.host or "no robots.txt", MAX_CELL)
         seconds = round(plan.seconds)

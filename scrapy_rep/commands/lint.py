@@ -18,13 +18,13 @@ import click
 from msgspec import Struct
 from rich.cells import cell_len
 
+from ..logs import plural
 from ..protocol.access import recognize
 from ..protocol.freshness import DEFAULT_LIFETIME, lifetime
 from ..protocol.lint import NOT_ROBOTS_TXT, Finding, Source, about_file, fix, lint
 from ..protocol.lint_codes import Code, Severity, chosen_codes, codes_of
 from ..protocol.paths import ROBOTS_TXT, host_of
 from ..protocol.printable import cut, printable
-from ..reports.records import count
 from .context import (
     STANDARD_INPUT,
     CommandError,
@@ -303,7 +303,7 @@ def _write_notes(found: Sequence[Finding], context: Context) -> None:
     corrected = [finding for finding in found if finding.correction is not None]
     safe = sum(finding.is_fixable for finding in corrected)
     unsafe = len(corrected) - safe
-    parts = [count(len(found), "finding")]
+    parts = [plural(len(found), "finding")]
     parts += [f"--fix corrects {safe:,}"] * bool(safe)
     parts += [f"--fix --unsafe-fixes {unsafe:,} more"] * bool(unsafe)
     context.note("; ".join(parts))

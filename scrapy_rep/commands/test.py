@@ -22,10 +22,10 @@ import click
 from msgspec import Struct
 from rich.text import Text
 
+from ..logs import plural
 from ..protocol.printable import printable
 from ..protocol.usage import REQUIRABLE, TDM, use_of
 from ..protocol.verdict import Verdict
-from ..reports.records import count
 from . import sources
 from .context import CommandError, Context, exit_code, refuse_if, tool
 from .crawlers import ANY_CRAWLER, Agent, resolve
@@ -198,8 +198,8 @@ def _failure(record: Test, use: str) -> Renderables:
 def _summary(counts: Counter[bool | None]) -> Text:
     total = counts.total()
     if counts[True] == total:
-        holds = count(total, "expectation holds", "expectations hold")
+        holds = plural(total, "expectation holds", "expectations hold")
         return Text(f"{holds}.", style=STYLES[True])
     words = {True: "hold", False: "failed", None: "not known"}
     parts = (f"{counts[key]:,} {text}" for key, text in words.items() if counts[key] or key)
-    return Text(f"{count(total, 'expectation')}: {', '.join(parts)}.")
+    return Text(f"{plural(total, 'expectation')}: {', '.join(parts)}.")

@@ -24,6 +24,7 @@ from w3lib.url import safe_url_string
 
 from ..fetch.downloader import in_words
 from ..fetch.redirects import redirect_target
+from ..logs import plural
 from ..pages.directives import (
     META,
     TDM_PLACE,
@@ -41,7 +42,6 @@ from ..protocol.paths import origin_of
 from ..protocol.printable import printable, without_credentials
 from ..protocol.refusals import MAX_LENGTH
 from ..protocol.tdmrep import TdmRule
-from ..reports.records import count
 from .context import CommandError, Context, ExitCode, completing, refuse_if, tool
 from .crawlers import Agent, agent_names, agents_of
 from .explain import Answer, Check, Usage, explain, explanation, reason_text
@@ -440,7 +440,7 @@ def _rows(record: View) -> Iterator[Row]:
     resources = [link.allowed for link in page.links if link.kind == "resource"]
     if resources:
         blocked = resources.count(False)
-        yield "Resources", f"{count(len(resources), 'URL')}, of which {blocked:,} disallowed"
+        yield "Resources", f"{plural(len(resources), 'URL')}, of which {blocked:,} disallowed"
 
 
 def _why(link: Link) -> str:

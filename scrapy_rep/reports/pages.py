@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from ..logs import plural
 from ..protocol.printable import printable
 from . import answers
-from .records import Report, count, moment
+from .records import Report, moment
 
 if TYPE_CHECKING:
     from .survey import Survey
@@ -65,7 +66,7 @@ def survey_page(survey: Survey) -> str:
 
 def _survey_title(survey: Survey) -> str:
     sources, others = survey.sources[:5], len(survey.sources[5:])
-    more = [count(others, "other")] if others else []
+    more = [plural(others, "other")] if others else []
     dates = [period(survey.first_date, survey.last_date)] if survey.first_date else []
     return f"Survey of robots.txt files: {', '.join([*sources, *more, *dates])}"
 
@@ -101,7 +102,7 @@ def environment() -> Environment:
         finalize=lambda value: value if isinstance(value, Markup) else shown(value),
     )
     made.globals["answers"] = answers
-    filters = asset, count, link, moment, percent, seconds, shown, size, source
+    filters = asset, link, moment, percent, plural, seconds, shown, size, source
     made.filters |= {
         **{each.__name__: each for each in filters},
         "number": "{:,}".format,

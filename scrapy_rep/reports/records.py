@@ -27,6 +27,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
+from ..logs import plural
 from ..protocol.printable import cut
 from ..protocol.verdict import Verdict
 
@@ -87,16 +88,11 @@ def moment(time: datetime) -> str:
     return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
-    """Return a number with its noun: ``1 request``, ``1,200 requests``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def age(seconds: float) -> str:
     """Return an age in its largest unit: ``2 hours``, ``less than a minute``."""
     units = (("day", 86_400), ("hour", 3600), ("minute", 60))
     return next(
-        (count(int(seconds // length), unit) for unit, length in units if seconds >= length),
+        (plural(int(seconds // length), unit) for unit, length in units if seconds >= length),
         "less than a minute",
     )
 

@@ -22,6 +22,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import Reason, Verdict
+from scrapy_rep.logs import plural
 from scrapy_rep.reports import pages, records
 from scrapy_rep.reports.answers import REASONS
 from scrapy_rep.reports.pages import percent, report_page, seconds, shown, survey_page
@@ -525,8 +526,8 @@ def test_a_page_runs_and_loads_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (records.count(2, "page was", "pages were"), "2 pages were"),
-        *((records.count(number, "gap"), text) for number, text in (
+        (plural(2, "page was", "pages were"), "2 pages were"),
+        *((plural(number, "gap"), text) for number, text in (
             (0, "0 gaps"), (1, "1 gap"), (1200, "1,200 gaps"),
         )),
         *((percent(*shares), text) for text, *shares in (
