@@ -129,7 +129,7 @@ class RobotsTxtMiddleware(FrontierOwner):
         if not await self._wait_until_ready(request, key):
             return self._go_back(request)
         if gets_last_answer(request):
-            # A fetch of the file waits for the pace of the host, too.
+            # The fetch of the file also waits for the pace of the host.
             self.frontier.end(request, sent=False)
             origin = await self.crawl.fetches.wait_for(key, request)
             response = None if origin is None else last_answer(origin, request)

@@ -66,8 +66,8 @@ def _sendable(request: Request) -> Request:
     try:
         path.encode("latin-1")
     except UnicodeEncodeError:
-        octets = quote(path.encode("utf-8").decode("latin-1"))
-        return request.replace(url=url._replace(path=octets).geturl())
+        sent = quote(path.encode("utf-8").decode("latin-1"))
+        return request.replace(url=url._replace(path=sent).geturl())
     return request
 
 

@@ -80,7 +80,7 @@ _BEFORE_TAG = re.compile(rb"\s+|\#[^\r\n]*|<!--.*?-->", re.DOTALL)
 
 
 def first_tag(body: bytes) -> bytes:
-    """Return the name of the tag that is the first thing in a body but for comments, else nothing.
+    """Return the name of the tag with which a body begins, after comments; empty without one.
 
     It is in lower case, such as ``html``, ``!doctype`` or ``?xml``.
     """

@@ -155,7 +155,7 @@ class Source:
 
     @cached_property
     def beginnings(self) -> Counter[bytes]:
-        """How many rules have a value but for its last character."""
+        """How many rules have each text as their value without its last character."""
         return Counter(value[:-1] for _, value, _ in self.rules)
 
     @property
@@ -628,7 +628,7 @@ def _about_value(source: Source, line: _Line, text: bytes, crawlers: _Crawlers) 
 
 
 def _is_meant(source: Source, code: Code, value: bytes) -> bool:
-    """Return whether other rules show that what looks like a mistake is none."""
+    """Return whether other rules show that a value that looks like a mistake is meant so."""
     if code is Code.LAST_CHARACTER:  # "/a;" beside "/a?" and "/a/"
         return source.beginnings[value[:-1]] > 1
     if code is Code.RESOURCES_DISALLOWED:  # some of them are allowed

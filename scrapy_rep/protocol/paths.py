@@ -406,10 +406,10 @@ def _ftp(sent: str) -> str:
     folder, slash, name = sent.partition("?")[0].rpartition("/")
     path = folder + slash + name.partition(";")[0]
     try:
-        octets = unquote(path, "latin-1").encode("latin-1")
+        raw = unquote(path, "latin-1").encode("latin-1")
     except UnicodeEncodeError:  # it is sent as UTF-8
-        octets = unquote_to_bytes(path)
-    return quote(octets, _FTP_SAFE)
+        raw = unquote_to_bytes(path)
+    return quote(raw, _FTP_SAFE)
 
 
 def _without_dots(path: str) -> str:
